@@ -1,0 +1,68 @@
+/// Talks to the kube-apiserver: one thread owns one libcurl multi handle; any thread may send. Callbacks run on that thread and must not
+/// block. Ordinary calls pass a token bucket (qps, burst), are retried on 429 with Retry-After and carry a deadline; streams do not count.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "client/credentials.h"
+#include "obs/metrics.h"
+
+namespace tessera::client {
+
+struct ApiRequest {
+  std::string method = "GET";
+  std::string path;          ///< "/api/v1/nodes/n1?…"
+  std::string body;
+  std::string content_type = "application/json";
+  std::chrono::milliseconds timeout{10'000};
+  bool low_priority = false;  ///< events and the like: own bucket, dropped when its queue is full
+};
+
+struct ApiResponse {
+  int status = 0;        ///< 0: no answer, see error
+  std::string body;      ///< has 64 bytes of spare capacity
+  std::string error;     ///< transport error in words
+  std::chrono::milliseconds retry_after{0};
+  bool ok() const { return status >= 200 && status < 300; }
+  /// "pods \"a\" not found" out of a Status body, else "code 500", else the transport error.
+  std::string message() const;
+};
+
+struct ApiClientOptions {
+  std::string user_agent;          ///< "tessera/0.1.0"
+  double qps = 200, burst = 400;   ///< qps < 0 = no limit
+  std::chrono::milliseconds default_timeout{0};  ///< --kube-timeout; 0 = per request
+  int max_retries_429 = 5;
+};
+
+class ApiClient {
+ public:
+  ApiClient(Credentials credentials, ApiClientOptions options, obs::Metrics& metrics);
+  ~ApiClient();  ///< ends the thread; callbacks of calls still open are not run
+
+  void send(ApiRequest request, std::function<void(ApiResponse)> done);
+  /// Blocks the calling thread; for tests and start-up, never on the state thread.
+  ApiResponse call(ApiRequest request);
+
+  struct StreamHandlers {
+    std::function<void(int status)> on_headers;
+    std::function<void(std::string_view line)> on_line;          ///< one line without its end; the view is valid during the call
+    std::function<void(ApiResponse)> on_end;                     ///< status and, for errors, the body
+  };
+  std::uint64_t stream(ApiRequest request, StreamHandlers handlers, std::chrono::milliseconds silence = std::chrono::seconds(90));
+  void cancel(std::uint64_t stream);                 ///< on_end is not called any more
+  /// Runs f on the client thread after the delay (retries of reflectors).
+  void after(std::chrono::milliseconds delay, std::function<void()> f);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tessera::client

@@ -1,0 +1,44 @@
+/// List in pages, then watch with bookmarks: resume from the last resourceVersion, list again on 410, back off with jitter.
+/// All handlers run on the client's thread, in order; a list is a full picture: what was not named by it is gone.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "client/api.h"
+#include "json/reader.h"
+
+namespace tessera::client {
+
+struct ReflectorOptions {
+  std::string path;                  ///< "/api/v1/pods"
+  std::string query;                 ///< "labelSelector=…", without '?'
+  int page_size = 500;
+  std::chrono::seconds watch_timeout{300};   ///< asked of the server, spread by up to as much again
+  std::chrono::milliseconds backoff_first{200}, backoff_max{30'000};
+  std::uint64_t jitter_seed = 1;
+};
+
+struct ReflectorHandlers {
+  std::function<void()> on_list_begin;
+  std::function<void(json::Value object)> on_object;              ///< listed, added or modified; valid during the call
+  std::function<void(json::Value object)> on_delete;
+  std::function<void(bool first)> on_list_end;                    ///< the picture is complete
+  std::function<void(std::string_view problem)> on_problem;       ///< for the log and a metric
+};
+
+class Reflector {
+ public:
+  Reflector(ApiClient& client, ReflectorOptions options, ReflectorHandlers handlers);
+  ~Reflector();  ///< stops
+  void start();
+  void stop();
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace tessera::client

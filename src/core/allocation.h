@@ -1,0 +1,43 @@
+/// Which slices of which devices a pod holds, and what that costs each device.
+/// Source: spec/device-model.md sections 6 and 9 with weak point W-4 (sidecars + max(init peak, sum of apps)) and W-5.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "core/device.h"
+#include "core/request.h"
+
+namespace tessera::core {
+
+/// One card given to one container.
+struct Grant {
+  std::uint32_t position = 0;
+  VendorId vendor;
+  std::string device;
+  MiB memory;
+  CorePercent cores;
+  friend bool operator==(const Grant&, const Grant&) = default;
+};
+
+struct Allocation {
+  std::string node;
+  std::vector<PositionKind> kinds;  ///< one per position
+  std::vector<Grant> grants;        ///< by position, within a position in the order of choice
+  bool init_finished = false;       ///< all init containers (not sidecars) have ended well: their share is no longer counted
+  friend bool operator==(const Allocation&, const Allocation&) = default;
+};
+
+struct Charge {
+  VendorId vendor;
+  std::string device;
+  Usage usage;
+  friend bool operator==(const Charge&, const Charge&) = default;
+};
+
+/// Per device, sorted by vendor then device id. A position outside kinds counts as app.
+std::vector<Charge> effective_charges(const Allocation& allocation);
+
+}  // namespace tessera::core

@@ -1,0 +1,52 @@
+/// The decision: a pure function of state, request and policy. No I/O, no clock, no logs.
+/// Source: spec/scheduler.md section 10, devices/nvidia.md section 10, decisions D3, D5, D18.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/allocation.h"
+#include "core/cluster.h"
+#include "core/reject.h"
+#include "core/request.h"
+
+namespace tessera::core {
+
+struct Decision {
+  NodeId node;
+  Allocation allocation;
+  std::int64_t node_key = 0;  ///< of the request's node policy
+};
+
+struct Fit {
+  std::optional<Allocation> allocation;  ///< empty: see reject
+  std::int64_t node_key = 0;
+  Reject reject;
+};
+
+/// One node alone. The pod's own hold, if any, counts as free (a repeated filter of the same pod).
+Fit fit_node(const Cluster& cluster, const Request& request, NodeId node);
+
+struct PlaceOptions {
+  bool prefer_unlocked = true;  ///< among nodes with equal keys, one without a node lock wins
+};
+
+struct Outcome {
+  std::optional<Decision> decision;
+  struct Rejected {
+    std::uint32_t candidate = 0;  ///< index into candidates
+    Reject reject;
+  };
+  std::vector<Rejected> rejected;      ///< every candidate that does not fit
+  std::vector<std::uint32_t> fitting;  ///< indices of all candidates that fit, in the order given
+};
+
+/// An invalid NodeId among the candidates is a node nobody knows: rejected as unregistered. Same input, same answer, byte for byte.
+Outcome place(const Cluster& cluster, const Request& request, std::span<const NodeId> candidates, const PlaceOptions& options = {});
+
+/// The same by plain loops over everything, written independently: the oracle of the property tests.
+Outcome place_oracle(const Cluster& cluster, const Request& request, std::span<const NodeId> candidates, const PlaceOptions& options = {});
+
+}  // namespace tessera::core

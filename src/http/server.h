@@ -1,0 +1,94 @@
+/// HTTP/1.1 server with or without TLS. Boost stays inside. A connection lives on one I/O thread; a handler gets the whole request and a
+/// Responder that any thread may call, once, later. Handlers run on the I/O thread and must not block.
+/// Limits: header 16 KiB, body per route (longer: the route's `too_large` answer, by default 413), idle 120 s, connections.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tessera::http {
+
+struct Request {
+  std::string method, path, query;  ///< path decoded, query raw
+  std::string body;                 ///< has at least 64 bytes of spare capacity for in-place JSON parsing
+  std::vector<std::pair<std::string, std::string>> headers;  ///< names lower-case
+  std::string_view header(std::string_view lower_case_name) const;  ///< "" when absent
+  std::string query_value(std::string_view key) const;              ///< decoded, "" when absent
+  std::shared_ptr<std::atomic<bool>> client_gone;                   ///< becomes true when the connection is lost
+};
+
+struct Response {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;
+};
+
+/// A chunked response under way. write() is false once the client is gone. Any thread.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  virtual bool write(std::string chunk) = 0;
+  virtual void end() = 0;    ///< completes the response properly
+  virtual void abort() = 0;  ///< cuts the connection
+  virtual bool open() const = 0;
+};
+
+/// Answers exactly once; copyable (shared). Destroying every copy unanswered sends 500. Any thread.
+class Responder {
+ public:
+  void operator()(Response response) const;
+  std::shared_ptr<Stream> stream(int status, std::string content_type) const;
+  void abort() const;  ///< cut the connection without an answer (fault injection)
+  struct State;
+  explicit Responder(std::shared_ptr<State> state) : state_(std::move(state)) {}
+ private:
+  std::shared_ptr<State> state_;
+};
+
+using Handler = std::function<void(Request&&, Responder)>;
+
+struct Route {
+  std::string method;           ///< "POST"; "*" = any
+  std::string path;             ///< exact, or a prefix when it ends in '*'
+  std::size_t max_body = 1 << 20;
+  Handler handler;
+  std::function<Response(std::size_t limit)> too_large;  ///< default 413 text
+};
+
+struct ServerOptions {
+  std::string address = "127.0.0.1:0";  ///< "host:port", ":9395" = all addresses, port 0 = any
+  int threads = 1;
+  std::string cert_file, key_file;      ///< both non-empty: TLS 1.2+, re-read when the files change (poll), bad pairs are kept out
+  std::string tls_client_ca_file;       ///< reserved for mutual TLS
+  std::chrono::milliseconds cert_poll{10'000};
+  std::chrono::milliseconds idle_timeout{120'000};
+  std::chrono::milliseconds request_timeout{60'000};  ///< reading one request
+  std::size_t max_connections = 4096;
+};
+
+class Server {
+ public:
+  /// Unknown path: 404 `404 page not found`; other method on a known path: 405 with Allow.
+  static Result<std::unique_ptr<Server>> start(ServerOptions options, std::vector<Route> routes);
+  ~Server();  ///< stop()
+  std::uint16_t port() const;
+  /// Closes the listener, lets requests under way finish for at most `grace`, then cuts. Idempotent.
+  void stop(std::chrono::milliseconds grace = std::chrono::milliseconds(0));
+  Status reload_certificate();  ///< at once, for tests and SIGHUP
+ private:
+  struct Impl;
+  explicit Server(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tessera::http

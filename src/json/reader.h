@@ -1,0 +1,84 @@
+/// Reads JSON that came over the wire. simdjson stays behind this header.
+/// A Document owns the parsed tape; Values and string views point into it and die with it (or with the next parse of the same Parser).
+/// Depth is limited (128); numbers that do not fit 64 bits are kNumber without integer(). Thread rule: one Parser per thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tessera::json {
+
+enum class Kind : std::uint8_t { kMissing, kNull, kBool, kNumber, kString, kArray, kObject };
+
+class Member;
+
+/// A cheap handle (16 bytes). Every accessor is total: the wrong kind gives nullopt / a kMissing value / an empty range.
+class Value {
+ public:
+  Value() = default;
+  Kind kind() const;
+  bool missing() const { return doc_ == nullptr; }
+  bool is_null_or_missing() const { const Kind k = kind(); return k == Kind::kMissing || k == Kind::kNull; }
+  std::optional<std::string_view> string() const;
+  std::string_view string_or(std::string_view fallback) const { return string().value_or(fallback); }
+  std::optional<std::int64_t> integer() const;  ///< integer literals only: 8.0 and 1e3 give nullopt
+  std::optional<double> number() const;
+  std::optional<bool> boolean() const;
+  Value operator[](std::string_view key) const;        ///< last member with exactly this key; kMissing when none
+  Value find_ignoring_case(std::string_view key) const; ///< exact spelling wins, else the last that matches ignoring ASCII case
+  std::size_t size() const;                             ///< of an array or object
+
+  template <class F> void for_each_member(F&& f) const;   ///< f(std::string_view key, Value value), document order
+  template <class F> void for_each_element(F&& f) const;  ///< f(Value element), document order
+  /// Compact JSON text of this value.
+  std::string dump() const;
+
+ private:
+  friend class Parser;
+  friend struct Access;
+  using MemberFn = void (*)(void* context, std::string_view key, Value value);
+  using ElementFn = void (*)(void* context, Value value);
+  void visit_members(MemberFn f, void* context) const;
+  void visit_elements(ElementFn f, void* context) const;
+  const void* doc_ = nullptr;
+  std::size_t index_ = 0;
+};
+
+class Parser {
+ public:
+  Parser();
+  ~Parser();
+  Parser(Parser&&) noexcept;
+  Parser& operator=(Parser&&) noexcept;
+  /// Parses one value; trailing data is an error. Copies `text` only when it lacks 64 bytes of readable padding (capacity).
+  Result<Value> parse(std::string_view text);
+  /// For bodies: pads in place, so the views point into memory owned by the parser and `text` may die.
+  Result<Value> parse(std::string&& text);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The raw JSON text of each element of the array at body.<key1>.<key2> (keys ignoring case), byte for byte as received.
+Result<std::vector<std::string_view>> raw_elements(std::string_view text, std::string_view key1, std::string_view key2);
+
+template <class F>
+void Value::for_each_member(F&& f) const {
+  visit_members([](void* c, std::string_view k, Value v) { (*static_cast<std::remove_reference_t<F>*>(c))(k, v); },
+                const_cast<void*>(static_cast<const void*>(&f)));
+}
+template <class F>
+void Value::for_each_element(F&& f) const {
+  visit_elements([](void* c, Value v) { (*static_cast<std::remove_reference_t<F>*>(c))(v); },
+                 const_cast<void*>(static_cast<const void*>(&f)));
+}
+
+}  // namespace tessera::json

@@ -1,0 +1,35 @@
+/// Appends JSON to a string. Commas are placed by the writer; escaping follows Go's encoder (<, >, & as \u003c …) so that texts
+/// compare equal with HAMi's. Invalid UTF-8 becomes U+FFFD.
+///   Writer w; w.begin_object().key("Error").string("").end_object(); std::string s = std::move(w).take();
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tessera::json {
+
+class Writer {
+ public:
+  Writer& begin_object();
+  Writer& end_object();
+  Writer& begin_array();
+  Writer& end_array();
+  Writer& key(std::string_view k);
+  Writer& string(std::string_view s);
+  Writer& integer(std::int64_t v);
+  Writer& number(double v);
+  Writer& boolean(bool v);
+  Writer& null();
+  Writer& raw(std::string_view json);  ///< already valid JSON
+  void reserve(std::size_t bytes) { out_.reserve(bytes); }
+  const std::string& text() const { return out_; }
+  std::string take() && { return std::move(out_); }
+
+ private:
+  void separate();
+  std::string out_;
+  bool need_comma_ = false;
+};
+
+}  // namespace tessera::json

@@ -1,0 +1,15 @@
+/// From JSON to the trimmed objects. Errors name the field and the value: `spec.containers[1].resources.limits["nvidia.com/gpu"]: …`.
+/// A wrong type in a field that we do not need is not an error. Thread rule: pure functions.
+#pragma once
+
+#include "base/result.h"
+#include "json/reader.h"
+#include "k8s/objects.h"
+
+namespace tessera::k8s {
+
+Result<Pod> decode_pod(json::Value object, const Keep& keep = {});
+Result<Node> decode_node(json::Value object, const Keep& keep = {});
+Result<ObjectMeta> decode_meta(json::Value object);
+
+}  // namespace tessera::k8s

@@ -1,0 +1,62 @@
+/// The few fields of Kubernetes objects that a scheduler of devices uses. Everything else is dropped while parsing.
+/// Thread rule: plain values.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace tessera::k8s {
+
+using StringMap = std::vector<std::pair<std::string, std::string>>;  ///< document order, unique keys
+const std::string* find(const StringMap& map, std::string_view key);  ///< nullptr when absent
+
+struct Container {
+  std::string name;
+  bool init = false;
+  bool sidecar = false;     ///< init container with restartPolicy Always
+  bool privileged = false;
+  StringMap limits, requests;  ///< quantity texts as received; numbers are kept as their literal text
+  bool has_env = false;        ///< an env array exists (webhook patches)
+  bool has_limits = false, has_resources = false;
+};
+
+enum class Phase : std::uint8_t { kUnknown, kPending, kRunning, kSucceeded, kFailed };
+
+struct Pod {
+  std::string ns, name, generate_name, uid, resource_version;
+  StringMap annotations, labels;  ///< filtered by Keep
+  bool has_annotations = false;   ///< the object had an annotations map (JSON Patch needs to know)
+  std::string node_name, scheduler_name, runtime_class, priority_class;
+  std::string pod_group;          ///< label scheduling.x-k8s.io/pod-group or spec.schedulingGroup.podGroupName
+  std::vector<Container> containers;  ///< init containers first: index = position
+  Phase phase = Phase::kUnknown;
+  bool terminating = false;           ///< deletionTimestamp is set
+  bool init_finished = false;         ///< there are non-sidecar init containers and all ended with exit code 0
+  std::optional<WallTime> unschedulable_since;  ///< lastTransitionTime of PodScheduled=False
+  std::size_t init_count() const;
+  bool finished() const { return phase == Phase::kSucceeded || phase == Phase::kFailed; }
+};
+
+struct Node {
+  std::string name, uid, resource_version;
+  StringMap annotations, labels;        ///< filtered by Keep
+  StringMap allocatable, capacity;      ///< filtered by Keep
+};
+
+struct ObjectMeta { std::string ns, name, uid, resource_version; };
+
+/// What decoders keep. A null function keeps everything.
+struct Keep {
+  std::function<bool(std::string_view key)> annotation;
+  std::function<bool(std::string_view key)> label;
+  std::function<bool(std::string_view name)> resource;
+};
+
+}  // namespace tessera::k8s

@@ -1,0 +1,73 @@
+/// The table of vendors in force, made from the device configuration. The only place where annotations and resource names meet devices.
+/// Thread rule: immutable after construction; shared freely.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "core/cluster.h"
+#include "core/request.h"
+#include "k8s/objects.h"
+#include "vendors/config.h"
+#include "vendors/vendor.h"
+
+namespace tessera::vendors {
+
+struct PolicyDefaults {
+  const core::NodePolicy* node = nullptr;
+  std::vector<const core::DevicePolicy*> devices;
+};
+
+struct NodeReading {
+  core::NodeSpec spec;                 ///< devices of all vendors whose annotation could be read
+  bool has_register = false;           ///< at least one register annotation is there
+  std::vector<std::string> problems;   ///< one sentence per vendor whose annotation is bad; other vendors stay (W-13)
+};
+
+struct Demand {
+  core::Request request;               ///< request.asks_devices() == false: not a device pod
+  std::vector<std::string> warnings;   ///< "unknown policy word …", "cores above 100 count as 100"
+};
+
+class Vendors {
+ public:
+  static Result<Vendors> make(const DeviceConfig& config);
+
+  const std::vector<Vendor>& all() const { return vendors_; }
+  const Vendor& at(VendorId id) const { return vendors_[id.v]; }
+  core::VendorTable rules() const;
+  std::vector<std::string> resource_names() const;  ///< every configured name (managedResources)
+
+  /// What the decoders keep: our annotations, labels and resources. Copies of strings inside; safe to keep.
+  k8s::Keep keep() const;
+
+  NodeReading read_node(const k8s::Node& node) const;
+  /// Quantities that cannot be used are errors naming container, resource and value; they never become "no request" (D7).
+  Result<Demand> demand(const k8s::Pod& pod, const PolicyDefaults& defaults) const;
+  bool asks_devices(const k8s::Pod& pod) const;      ///< names a count resource with a value other than 0, or one of the resources that default a count
+  bool needs_lock(const core::Request& request) const;
+
+  /// Device texts under both keys of each vendor of the allocation; exactly one entry per position (S-1).
+  k8s::StringMap encode(const core::Allocation& allocation) const;
+  /// From the allocated keys. kNotFound when the pod carries none. Positions beyond the containers (trailing empties) are dropped.
+  Result<core::Allocation> decode(const k8s::Pod& pod) const;
+  static std::vector<core::PositionKind> kinds_of(const k8s::Pod& pod);
+
+  struct Mutation {
+    bool uses_device = false;
+    std::vector<ContainerMutation> containers;  ///< by position
+    std::string runtime_class;                  ///< to set on the pod, "" = leave
+    std::vector<std::string> warnings;
+  };
+  /// Error text names resource, value and container.
+  Result<Mutation> mutate(const k8s::Pod& pod) const;
+  /// Pod annotations and labels that only schedulers and agents write: stripped on CREATE.
+  bool is_scheduler_key(std::string_view key) const;
+
+ private:
+  std::vector<Vendor> vendors_;
+};
+
+}  // namespace tessera::vendors
