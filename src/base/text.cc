@@ -12,6 +12,20 @@ char lower_char(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A
 
 /// Length of the valid UTF-8 sequence at the front and its code point; length 0 when invalid.
 struct Rune {
+  std::size_t length = 0;
+  std::uint32_t value = 0;
+};
+
+std::size_t sequence_length(unsigned char first) {
+  if ((first & 0xE0) == 0xC0) return 2;
+  if ((first & 0xF0) == 0xE0) return 3;
+  return (first & 0xF8) == 0xF0 ? 4 : 0;
+}
+
+Rune next_rune(std::string_view s) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return {1, first};
   const std::size_t length = sequence_length(first);
   if (length == 0 || s.size() < length) return {};
   std::uint32_t value = first & (0x7FU >> length);
