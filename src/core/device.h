@@ -37,8 +37,8 @@ struct Usage {
 
 /// Which shared checks of fit apply to a vendor's devices. A row per vendor, indexed by VendorId; no names here.
 struct VendorRules {
-  bool whole_card_is_exclusive = true;  ///< 100 of 100 cores needs an unused card (nvidia section 10 rule 13)
-  bool full_cores_close_card = true;    ///< a card with no cores left takes nobody, not even 0 cores (rule 14)
+  bool whole_card_is_exclusive = true;  ///< 100 of 100 cores needs an unused card (fit rule 13)
+  bool full_cores_close_card = true;    ///< a card with no cores left takes nobody, not even 0 cores (fit rule 14)
 };
 using VendorTable = std::vector<VendorRules>;
 

@@ -1,5 +1,5 @@
 /// The decision: a pure function of state, request and policy. No I/O, no clock, no logs.
-/// Source: spec/scheduler.md section 10, devices/nvidia.md section 10, decisions D3, D5, D18.
+/// Source: spec/scheduler.md section 10 and the fit table of spec/devices, decisions D3, D5, D18.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,244 @@
+"""A real control plane on loopback for one test: etcd, kube-apiserver, kube-scheduler, tessera over HTTPS with its webhook, and
+simulated node agents. Everything is started here, on free ports, in a temporary folder, and ended here by process id."""
+import base64
+import contextlib
+import json
+import os
+import pathlib
+import secrets
+import signal
+import socket
+import subprocess
+import time
+
+import kubernetes
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.get("TESSERA_CONTROL_PLANE", ROOT / ".cache" / "control-plane"))
+TESSERA = pathlib.Path(os.environ.get("TESSERA_PROGRAM", ROOT / "build" / "tessera"))
+AGENTS = pathlib.Path(os.environ.get("TESSERA_AGENTS", ROOT / "build" / "tests" / "tessera-agents"))
+SCHEDULER_NAME = "hami-scheduler"
+RESOURCES = ["nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores", "nvidia.com/gpumem-percentage", "nvidia.com/priority"]
+
+
+def free_port():
+    with contextlib.closing(socket.socket()) as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def wait_for(what, check, seconds=30.0, pause=0.05):
+    """Polls check() until it returns something true; the failure says what was waited for and what was last seen."""
+    end = time.monotonic() + seconds
+    last = None
+    while time.monotonic() < end:
+        try:
+            last = check()
+            if last:
+                return last
+        except Exception as error:  # the API server may still be starting: shown when the time is up
+            last = error
+        time.sleep(pause)
+    raise AssertionError(f"not within {seconds} s: {what}; last seen: {last!r}")
+
+
+class Cluster:
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.processes = {}
+        for program in (BIN / "kube-apiserver", TESSERA, AGENTS):
+            assert program.exists(), f"{program} is missing: run this through ./dev test"
+
+    # ---- processes ------------------------------------------------------------------------------------------------
+    def run(self, name, *arguments, env=None):
+        log = open(self.folder / f"{name}.log", "ab")
+        self.processes[name] = subprocess.Popen([str(a) for a in arguments], stdout=log, stderr=log, cwd=self.folder,
+                                                env={**os.environ, **(env or {})}, start_new_session=True)
+        return self.processes[name]
+
+    def end(self, name, how=signal.SIGTERM, seconds=10):
+        process = self.processes.pop(name, None)
+        if process is None or process.poll() is not None:
+            return
+        process.send_signal(how)
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def stop(self):
+        for name in ("agents", "kube-scheduler", "tessera", "apiserver", "etcd"):
+            self.end(name)
+
+    def log(self, name):
+        return (self.folder / f"{name}.log").read_text(errors="replace")
+
+    # ---- control plane --------------------------------------------------------------------------------------------
+    def start_api_server(self):
+        f = self.folder
+        self.api_port, client, peer = free_port(), free_port(), free_port()
+        token = secrets.token_hex(16)
+        (f / "tokens.csv").write_text(f"{token},admin,admin,system:masters\n")
+        (f / "audit.yaml").write_text(yaml.safe_dump({"apiVersion": "audit.k8s.io/v1", "kind": "Policy",
+                                                      "omitStages": ["RequestReceived", "ResponseStarted"],
+                                                      "rules": [{"level": "Metadata"}]}))
+        subprocess.run(["openssl", "genrsa", "-out", f / "sa.key", "2048"], check=True, capture_output=True)
+        self.run("etcd", BIN / "etcd", "--data-dir", f / "etcd", "--unsafe-no-fsync", "--log-level", "error",
+                 f"--listen-client-urls=http://127.0.0.1:{client}", f"--advertise-client-urls=http://127.0.0.1:{client}",
+                 f"--listen-peer-urls=http://127.0.0.1:{peer}", f"--initial-advertise-peer-urls=http://127.0.0.1:{peer}",
+                 f"--initial-cluster=default=http://127.0.0.1:{peer}")
+        self.run("apiserver", BIN / "kube-apiserver", f"--etcd-servers=http://127.0.0.1:{client}", f"--secure-port={self.api_port}",
+                 "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", f"--cert-dir={f / 'certs'}",
+                 f"--service-account-key-file={f / 'sa.key'}", f"--service-account-signing-key-file={f / 'sa.key'}",
+                 "--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.0.0.0/24",
+                 "--endpoint-reconciler-type=none", f"--token-auth-file={f / 'tokens.csv'}", "--authorization-mode=RBAC",
+                 "--disable-admission-plugins=ServiceAccount", f"--audit-policy-file={f / 'audit.yaml'}",
+                 f"--audit-log-path={f / 'audit.log'}", "--audit-log-mode=blocking", "--max-requests-inflight=2000",
+                 "--max-mutating-requests-inflight=2000")
+        self.kubeconfig = f / "kubeconfig"
+        self.kubeconfig.write_text(yaml.safe_dump({
+            "apiVersion": "v1", "kind": "Config", "current-context": "local",
+            "clusters": [{"name": "local", "cluster": {"server": f"https://127.0.0.1:{self.api_port}",
+                                                       "certificate-authority": str(f / "certs" / "apiserver.crt")}}],
+            "users": [{"name": "admin", "user": {"token": token}}],
+            "contexts": [{"name": "local", "context": {"cluster": "local", "user": "admin"}}]}))
+        wait_for("kube-apiserver is ready", lambda: self.kubectl("get", "--raw", "/readyz", check=False).returncode == 0, 90, 0.25)
+        kubernetes.config.load_kube_config(str(self.kubeconfig))
+        self.core = kubernetes.client.CoreV1Api()
+
+    def kubectl(self, *arguments, check=True, stdin=None):
+        return subprocess.run([str(BIN / "kubectl"), "--kubeconfig", str(self.kubeconfig), *arguments], check=check,
+                              capture_output=True, text=True, input=stdin, timeout=60)
+
+    def make_certificate(self):
+        f = self.folder
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                        "-subj", "/CN=tessera", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost",
+                        "-keyout", f / "tls.key", "-out", f / "tls.crt"], check=True, capture_output=True)
+
+    def start_tessera(self, *flags, wait=True):
+        if not (self.folder / "tls.crt").exists():
+            self.make_certificate()
+            self.port, self.metrics_port = free_port(), free_port()
+        self.run("tessera", TESSERA, "serve", f"--kubeconfig={self.kubeconfig}", f"--http_bind=127.0.0.1:{self.port}",
+                 f"--cert_file={self.folder / 'tls.crt'}", f"--key_file={self.folder / 'tls.key'}",
+                 f"--scheduler-name={SCHEDULER_NAME}", f"--metrics-bind-address=127.0.0.1:{self.metrics_port}", *flags)
+        if wait:
+            wait_for("tessera is ready", lambda: self.get("/readyz").strip() == "200", 30)
+
+    def get(self, path, body=False):
+        arguments = ["curl", "-s", "--cacert", str(self.folder / "tls.crt"), f"https://127.0.0.1:{self.port}{path}"]
+        if not body:
+            arguments += ["-o", os.devnull, "-w", "%{http_code}"]
+        return subprocess.run(arguments, capture_output=True, text=True, timeout=20).stdout
+
+    def start_scheduler(self):
+        f = self.folder
+        config = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+                  "leaderElection": {"leaderElect": False},
+                  "clientConnection": {"kubeconfig": str(self.kubeconfig), "qps": 2000, "burst": 4000},
+                  "percentageOfNodesToScore": 100, "profiles": [{"schedulerName": SCHEDULER_NAME}],
+                  "extenders": [{"urlPrefix": f"https://127.0.0.1:{self.port}", "filterVerb": "filter", "bindVerb": "bind",
+                                 "nodeCacheCapable": True, "weight": 1, "httpTimeout": "30s", "enableHTTPS": True,
+                                 "tlsConfig": {"caFile": str(f / "tls.crt")},
+                                 "managedResources": [{"name": n, "ignoredByScheduler": True} for n in RESOURCES]}]}
+        (f / "kube-scheduler.yaml").write_text(yaml.safe_dump(config))
+        self.run("kube-scheduler", BIN / "kube-scheduler", f"--config={f / 'kube-scheduler.yaml'}", f"--secure-port={free_port()}",
+                 f"--cert-dir={f / 'scheduler-certs'}")
+
+    def register_webhook(self):
+        ca = base64.b64encode((self.folder / "tls.crt").read_bytes()).decode()
+        hook = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration", "metadata": {"name": "tessera"},
+                "webhooks": [{"name": "vgpu.hami.io", "admissionReviewVersions": ["v1", "v1beta1"], "sideEffects": "None",
+                              "failurePolicy": "Fail", "timeoutSeconds": 10,
+                              "clientConfig": {"url": f"https://127.0.0.1:{self.port}/webhook", "caBundle": ca},
+                              "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]}]}
+        self.kubectl("apply", "-f", "-", stdin=json.dumps(hook))
+        # the API server reads its webhooks from a watch: a dry run shows when it calls ours
+        wait_for("the webhook is called", lambda: self.core.create_namespaced_pod("default", pod("probe", gpu=1, mem=1), dry_run="All")
+                 .spec.scheduler_name == SCHEDULER_NAME, 20)
+
+    def start_agents(self, nodes, devices=8, delay_ms=20, memory=81920, *more):
+        self.run("agents", AGENTS, f"--kubeconfig={self.kubeconfig}", f"--nodes={nodes}", f"--devices={devices}", f"--delay={delay_ms}ms",
+                 f"--memory={memory}", f"--report={self.folder / 'agents.json'}", *more)
+        wait_for("all nodes are registered", lambda: len([n for n in self.core.list_node().items
+                                                          if "hami.io/node-nvidia-register" in (n.metadata.annotations or {})]) >= nodes, 60)
+
+    def start(self, nodes, devices=8, delay_ms=20, memory=81920, flags=(), agents=()):
+        self.start_api_server()
+        self.start_tessera(*flags)
+        self.start_scheduler()
+        self.register_webhook()
+        self.start_agents(nodes, devices, delay_ms, memory, *agents)
+        wait_for("tessera knows the nodes", lambda: self.device_rows() >= nodes * devices, 30)
+
+    # ---- what tests ask -------------------------------------------------------------------------------------------
+    def device_rows(self):
+        return sum(1 for line in self.get("/metrics", body=True).splitlines() if line.startswith("hami_gpu_memory_limit_bytes{"))
+
+    def pods(self, namespace="default"):
+        return self.core.list_namespaced_pod(namespace).items
+
+    def violations(self):
+        """Ends the agents and returns what they saw broken."""
+        self.end("agents")
+        report = json.loads((self.folder / "agents.json").read_text())
+        return report["violations"], report["served"]
+
+    def calls_of_tessera(self):
+        """[(verb, resource[/subresource], name)] of every finished request under our user agent, from the audit log."""
+        calls = []
+        for line in (self.folder / "audit.log").read_text().splitlines():
+            entry = json.loads(line)
+            if not entry.get("userAgent", "").startswith("tessera/") or "objectRef" not in entry:
+                continue
+            ref = entry["objectRef"]
+            resource = ref.get("resource", "") + ("/" + ref["subresource"] if ref.get("subresource") else "")
+            calls.append((entry["verb"], resource, ref.get("name", ""), entry.get("responseStatus", {}).get("code", 0)))
+        return calls
+
+    def calls_per_pod(self, pods):
+        """Requests on pods, bindings and nodes per pod; lists, watches and events aside (D16)."""
+        counted = [c for c in self.calls_of_tessera() if c[1] in ("pods", "pods/binding", "nodes") and c[0] not in ("list", "watch")]
+        return len(counted) / pods
+
+    def locks(self):
+        return {n.metadata.name: n.metadata.annotations["hami.io/mutex.lock"] for n in self.core.list_node().items
+                if "hami.io/mutex.lock" in (n.metadata.annotations or {})}
+
+
+def pod(name, gpu=None, mem=None, cores=None, annotations=None, containers=None, scheduler=None):
+    """A pod as a user writes it: one container with limits, or the containers given."""
+    limits = {}
+    for key, value in (("nvidia.com/gpu", gpu), ("nvidia.com/gpumem", mem), ("nvidia.com/gpucores", cores)):
+        if value is not None:
+            limits[key] = str(value)
+    spec = {"containers": containers or [{"name": "main", "image": "none", "resources": {"limits": limits}}],
+            "terminationGracePeriodSeconds": 0}
+    if scheduler:
+        spec["schedulerName"] = scheduler
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "annotations": annotations or {}}, "spec": spec}
+
+
+def usage_by_device(pods):
+    """{(node, uuid): [pods, memory, cores]} of live bound pods, from their allocated annotations."""
+    used = {}
+    for p in pods:
+        text = (p.metadata.annotations or {}).get("hami.io/vgpu-devices-allocated")
+        if not p.spec.node_name or not text or p.status.phase in ("Succeeded", "Failed"):
+            continue
+        for entry in filter(None, text.replace(";", "").split(":")):
+            uuid, _, memory, cores = entry.split(",")[:4]
+            row = used.setdefault((p.spec.node_name, uuid), [0, 0, 0])
+            row[0] += 1
+            row[1] += int(memory)
+            row[2] += int(cores)
+    return used
+
+
+def percentile(values, share):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
