@@ -1,6 +1,7 @@
 /// Reads JSON that came over the wire. simdjson stays behind this header.
 /// A Document owns the parsed tape; Values and string views point into it and die with it (or with the next parse of the same Parser).
-/// Depth is limited (128); numbers that do not fit 64 bits are kNumber without integer(). Thread rule: one Parser per thread.
+/// Depth is limited (128). Unsigned numbers above 2^63-1 and fractions are kNumber without integer(); whole numbers of more than
+/// 64 bits are a parse error. Thread rule: one Parser per thread.
 #pragma once
 
 #include <cstddef>
@@ -31,6 +32,8 @@ class Value {
   std::optional<std::int64_t> integer() const;  ///< integer literals only: 8.0 and 1e3 give nullopt
   std::optional<double> number() const;
   std::optional<bool> boolean() const;
+  /// The text of a number exactly as received ("1e3", "2.50"); nullopt for everything else.
+  std::optional<std::string_view> literal() const;
   Value operator[](std::string_view key) const;        ///< last member with exactly this key; kMissing when none
   Value find_ignoring_case(std::string_view key) const; ///< exact spelling wins, else the last that matches ignoring ASCII case
   std::size_t size() const;                             ///< of an array or object
@@ -57,10 +60,13 @@ class Parser {
   ~Parser();
   Parser(Parser&&) noexcept;
   Parser& operator=(Parser&&) noexcept;
-  /// Parses one value; trailing data is an error. Copies `text` only when it lacks 64 bytes of readable padding (capacity).
+  /// Parses one value; trailing data is an error. Copies `text`, which may die at once.
+  /// An empty text gives the error "EOF", one that is cut off "unexpected EOF".
   Result<Value> parse(std::string_view text);
-  /// For bodies: pads in place, so the views point into memory owned by the parser and `text` may die.
+  /// For bodies: takes the memory over and pads it in place, without a copy when there is capacity for 64 bytes more.
   Result<Value> parse(std::string&& text);
+  /// What the last parse read; valid as long as its Values.
+  std::string_view source() const;
 
  private:
   struct Impl;
@@ -68,6 +74,7 @@ class Parser {
 };
 
 /// The raw JSON text of each element of the array at body.<key1>.<key2> (keys ignoring case), byte for byte as received.
+/// Meant for texts that a Parser has accepted; safe, but not a validator, on others. Missing or null on the way: empty.
 Result<std::vector<std::string_view>> raw_elements(std::string_view text, std::string_view key1, std::string_view key2);
 
 template <class F>

@@ -1,0 +1,32 @@
+/// What a Value points to: the parser's tape, the received text, and, made on demand, where the
+/// fractions stand in it. Internal to the module.
+#pragma once
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera::json {
+
+struct NumberSpot {
+  std::size_t tape_index = 0;
+  std::string_view text;
+};
+
+struct Document {
+  simdjson::dom::parser parser;
+  std::string source;
+  /// Filled by the first literal() of a document; one forward pass, so that many literals stay
+  /// linear.
+  mutable std::optional<std::vector<NumberSpot>> numbers;
+};
+
+/// Every number of the document with its text, in document order.
+std::vector<NumberSpot> locate_numbers(const Document& document);
+
+}  // namespace tessera::json
