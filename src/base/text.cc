@@ -10,32 +10,12 @@ namespace {
 
 char lower_char(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-/// Length of the valid UTF-8 sequence at the front and its code point; length 0 when invalid.
-struct Rune {
-  std::size_t length = 0;
-  std::uint32_t value = 0;
-};
-
-std::size_t sequence_length(unsigned char first) {
-  if ((first & 0xE0) == 0xC0) return 2;
-  if ((first & 0xF0) == 0xE0) return 3;
-  return (first & 0xF8) == 0xF0 ? 4 : 0;
-}
-
-Rune next_rune(std::string_view s) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return {1, first};
-  const std::size_t length = sequence_length(first);
-  if (length == 0 || s.size() < length) return {};
-  std::uint32_t value = first & (0x7FU >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return {};
-    value = value << 6 | (byte(i) & 0x3FU);
-  }
-  static constexpr std::array<std::uint32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
-  if (value < kLeast[length] || value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) return {};
-  return {length, value};
+/// The code point of a valid sequence.
+std::uint32_t decode_rune(std::string_view sequence) {
+  const auto first = static_cast<unsigned char>(sequence[0]);
+  std::uint32_t value = sequence.size() == 1 ? first : first & (0x7FU >> sequence.size());
+  for (char c : sequence.substr(1)) value = value << 6 | (static_cast<unsigned char>(c) & 0x3FU);
+  return value;
 }
 
 /// The invisible code points that matter in logs and error texts; not the whole table of Unicode.
@@ -133,23 +113,43 @@ Result<bool> parse_bool(std::string_view s) {
               fmt::format("strconv.ParseBool: parsing {}: invalid syntax", quote(s)));
 }
 
+std::size_t utf8_length(std::string_view s) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+  const auto follows = [&](std::size_t i, unsigned char low, unsigned char high) {
+    return i < s.size() && byte(i) >= low && byte(i) <= high;
+  };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return follows(1, 0x80, 0xBF) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    const unsigned char low = first == 0xE0 ? 0xA0 : 0x80;
+    const unsigned char high = first == 0xED ? 0x9F : 0xBF;
+    return follows(1, low, high) && follows(2, 0x80, 0xBF) ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    const unsigned char low = first == 0xF0 ? 0x90 : 0x80;
+    const unsigned char high = first == 0xF4 ? 0x8F : 0xBF;
+    return follows(1, low, high) && follows(2, 0x80, 0xBF) && follows(3, 0x80, 0xBF) ? 4 : 0;
+  }
+  return 0;
+}
+
 std::string quote(std::string_view s) {
   std::string out = "\"";
   while (!s.empty()) {
-    const Rune rune = next_rune(s);
-    const std::size_t length = std::max<std::size_t>(rune.length, 1);
+    const std::string_view sequence = s.substr(0, utf8_length(s));
+    const std::uint32_t rune = sequence.empty() ? 0 : decode_rune(sequence);
     if (const char escape = short_escape(s[0]); escape != '\0') {
       out.push_back('\\');
       out.push_back(escape);
-    } else if (rune.length == 0 || rune.value < 0x20 || rune.value == 0x7F) {
+    } else if (sequence.empty() || rune < 0x20 || rune == 0x7F) {
       out += fmt::format("\\x{:02x}", static_cast<unsigned char>(s[0]));
-    } else if (invisible(rune.value)) {
-      out += rune.value > 0xFFFF ? fmt::format("\\U{:08x}", rune.value)
-                                 : fmt::format("\\u{:04x}", rune.value);
+    } else if (invisible(rune)) {
+      out += rune > 0xFFFF ? fmt::format("\\U{:08x}", rune) : fmt::format("\\u{:04x}", rune);
     } else {
-      out.append(s.substr(0, length));
+      out.append(sequence);
     }
-    s.remove_prefix(length);
+    s.remove_prefix(std::max<std::size_t>(sequence.size(), 1));
   }
   out.push_back('"');
   return out;

@@ -22,6 +22,8 @@ std::string join(const std::vector<std::string>& pieces, std::string_view separa
 Result<std::int64_t> parse_int(std::string_view s, int bits, std::string_view function = "strconv.ParseInt");
 /// One of 1 t T TRUE true True 0 f F FALSE false False, else `strconv.ParseBool: parsing "yes": invalid syntax`.
 Result<bool> parse_bool(std::string_view s);
+/// Length in bytes of the UTF-8 sequence at the front of a non-empty text; 0 when it is not valid (overlong, surrogate, cut off).
+std::size_t utf8_length(std::string_view s);
 /// Like Go's %q for printable text: quotes and escapes.
 std::string quote(std::string_view s);
 std::string base64_encode(std::string_view bytes);

@@ -6,31 +6,10 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/text.h"
+
 namespace tessera::json {
 namespace {
-
-/// Length of the valid UTF-8 sequence that starts at `s`, 0 when invalid. Overlong forms and
-/// surrogates are invalid.
-std::size_t utf8_length(std::string_view s) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
-  const auto follows = [&](std::size_t i, unsigned char low, unsigned char high) {
-    return i < s.size() && byte(i) >= low && byte(i) <= high;
-  };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return follows(1, 0x80, 0xBF) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    const unsigned char low = first == 0xE0 ? 0xA0 : 0x80;
-    const unsigned char high = first == 0xED ? 0x9F : 0xBF;
-    return follows(1, low, high) && follows(2, 0x80, 0xBF) ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    const unsigned char low = first == 0xF0 ? 0x90 : 0x80;
-    const unsigned char high = first == 0xF4 ? 0x8F : 0xBF;
-    return follows(1, low, high) && follows(2, 0x80, 0xBF) && follows(3, 0x80, 0xBF) ? 4 : 0;
-  }
-  return 0;
-}
 
 /// Bytes that are copied as they are without a second look.
 constexpr std::array<bool, 256> kPlain = [] {
@@ -71,7 +50,7 @@ void append_string(std::string& out, std::string_view s) {
     out.append(s.substr(0, run));
     s.remove_prefix(run);
     if (s.empty()) break;
-    const std::size_t length = utf8_length(s);
+    const std::size_t length = text::utf8_length(s);
     const std::string_view rune = s.substr(0, length);
     if (length == 0) {
       out += "\\ufffd";
