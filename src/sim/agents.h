@@ -1,5 +1,9 @@
-/// Simulated node agents and kubelets for many nodes in one place: create nodes, register devices, serve Allocate one pod at a time per
-/// node by the lock, run and finish pods, assert the invariants. Source: spec/node-agent-protocol.md section 10.
+/// Simulated node agents and kubelets for many nodes in one place: create nodes, register devices,
+/// serve Allocate one pod at a time per node by the lock, run and finish pods, assert the
+/// invariants. Source: spec/node-agent-protocol.md section 10. Thread rule: public functions from
+/// any thread but the client's; add_node, start, stop and misbehave block on the API server.
+///   Agents agents(api, {.allocate_delay = 20ms}, clock); agents.add_node({.name = "n1", .devices =
+///   …}); agents.start();
 #pragma once
 
 #include <chrono>
@@ -21,30 +25,44 @@ struct AgentNode {
   std::int64_t cpu_milli = 64'000, memory_mib = 262'144;
 };
 
-enum class Misbehaviour : std::uint8_t { kNone, kNeverAllocate, kFailAllocate, kKeepLock, kDropRegistration };
+enum class Misbehaviour : std::uint8_t {
+  kNone,
+  kNeverAllocate,     ///< the pod stays `allocating`, the lock stays
+  kFailAllocate,      ///< bind-phase failed, lock released, the pod fails
+  kKeepLock,          ///< success, but the lock stays
+  kDropRegistration,  ///< the register annotation disappears and nothing is allocatable
+};
 
 struct AgentOptions {
   std::chrono::milliseconds allocate_delay{20};
   /// How long a pod runs: annotation tessera.io/run-for (Go duration) wins; 0 = for ever.
   std::chrono::milliseconds run_for{0};
   bool delete_finished = false;
-  std::string count_resource = "nvidia.com/gpu", register_key = "hami.io/node-nvidia-register", to_allocate_key = "hami.io/vgpu-devices-to-allocate",
-              allocated_key = "hami.io/vgpu-devices-allocated", handshake_key = "hami.io/node-handshake";
+  /// A lock older than this at the moment of Allocate is a broken invariant.
+  std::chrono::milliseconds lock_timeout{300'000};
+  std::string count_resource = "nvidia.com/gpu", register_key = "hami.io/node-nvidia-register",
+              to_allocate_key = "hami.io/vgpu-devices-to-allocate",
+              allocated_key = "hami.io/vgpu-devices-allocated";
+  /// Non-empty: rewritten as `Reported <time>` every 30 s, as agents of the handshake vendors do.
+  /// Newer agents do not write one.
+  std::string handshake_key;
 };
 
 class Agents {
  public:
   Agents(client::ApiClient& api, AgentOptions options, const Clock& clock);
-  ~Agents();
-  void add_node(const AgentNode& node);        ///< creates the Node object and registers
-  void start();                                ///< begins to watch pods
+  ~Agents();                               ///< stop()
+  Status add_node(const AgentNode& node);  ///< creates the Node object and registers
+  void start();                            ///< begins to watch pods
   void stop();
   void misbehave(const std::string& node, Misbehaviour how);
-  std::uint64_t served() const;                ///< pods whose Allocate succeeded
-  std::vector<std::string> violations() const; ///< broken invariants of section 10.3, in words; empty = none
+  std::uint64_t served() const;    ///< pods whose Allocate succeeded
+  std::uint64_t finished() const;  ///< pods that ran to their end
+  std::vector<std::string> violations()
+      const;  ///< broken invariants of section 10.3, in words; empty = none
  private:
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace tessera::sim
