@@ -1,5 +1,6 @@
-/// The table of vendors in force, made from the device configuration. The only place where annotations and resource names meet devices.
-/// Thread rule: immutable after construction; shared freely.
+/// The table of vendors in force, made from the device configuration. The only place where
+/// annotations and resource names meet devices. Thread rule: immutable after construction; shared
+/// freely.
 #pragma once
 
 #include <string>
@@ -21,14 +22,15 @@ struct PolicyDefaults {
 };
 
 struct NodeReading {
-  core::NodeSpec spec;                 ///< devices of all vendors whose annotation could be read
-  bool has_register = false;           ///< at least one register annotation is there
-  std::vector<std::string> problems;   ///< one sentence per vendor whose annotation is bad; other vendors stay (W-13)
+  core::NodeSpec spec;        ///< devices of all vendors whose annotation could be read
+  bool has_register = false;  ///< at least one register annotation is there
+  std::vector<std::string>
+      problems;  ///< one sentence per vendor whose annotation is bad; other vendors stay (W-13)
 };
 
 struct Demand {
-  core::Request request;               ///< request.asks_devices() == false: not a device pod
-  std::vector<std::string> warnings;   ///< "unknown policy word …", "cores above 100 count as 100"
+  core::Request request;              ///< request.asks_devices() == false: not a device pod
+  std::vector<std::string> warnings;  ///< "unknown policy word …", "cores above 100 count as 100"
 };
 
 class Vendors {
@@ -40,18 +42,24 @@ class Vendors {
   core::VendorTable rules() const;
   std::vector<std::string> resource_names() const;  ///< every configured name (managedResources)
 
-  /// What the decoders keep: our annotations, labels and resources. Copies of strings inside; safe to keep.
+  /// What the decoders keep: our annotations, labels and resources. Copies of strings inside; safe
+  /// to keep.
   k8s::Keep keep() const;
 
   NodeReading read_node(const k8s::Node& node) const;
-  /// Quantities that cannot be used are errors naming container, resource and value; they never become "no request" (D7).
+  /// Quantities that cannot be used are errors naming container, resource and value; they never
+  /// become "no request" (D7).
   Result<Demand> demand(const k8s::Pod& pod, const PolicyDefaults& defaults) const;
-  bool asks_devices(const k8s::Pod& pod) const;      ///< names a count resource with a value other than 0, or one of the resources that default a count
+  bool asks_devices(
+      const k8s::Pod& pod) const;  ///< names a count resource with a value other than 0, or one of
+                                   ///< the resources that default a count
   bool needs_lock(const core::Request& request) const;
 
-  /// Device texts under both keys of each vendor of the allocation; exactly one entry per position (S-1).
+  /// Device texts under both keys of each vendor of the allocation; exactly one entry per position
+  /// (S-1).
   k8s::StringMap encode(const core::Allocation& allocation) const;
-  /// From the allocated keys. kNotFound when the pod carries none. Positions beyond the containers (trailing empties) are dropped.
+  /// From the allocated keys. kNotFound when the pod carries none. Positions beyond the containers
+  /// (trailing empties) are dropped.
   Result<core::Allocation> decode(const k8s::Pod& pod) const;
   static std::vector<core::PositionKind> kinds_of(const k8s::Pod& pod);
 
