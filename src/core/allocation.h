@@ -1,5 +1,6 @@
 /// Which slices of which devices a pod holds, and what that costs each device.
-/// Source: spec/device-model.md sections 6 and 9 with weak point W-4 (sidecars + max(init peak, sum of apps)) and W-5.
+/// Source: spec/device-model.md sections 6 and 9 with weak point W-4 (sidecars + max(init peak, sum
+/// of apps)) and W-5.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ struct Allocation {
   std::string node;
   std::vector<PositionKind> kinds;  ///< one per position
   std::vector<Grant> grants;        ///< by position, within a position in the order of choice
-  bool init_finished = false;       ///< all init containers (not sidecars) have ended well: their share is no longer counted
+  bool init_finished = false;  ///< all init containers (not sidecars) have ended well: their share
+                               ///< is no longer counted
   friend bool operator==(const Allocation&, const Allocation&) = default;
 };
 

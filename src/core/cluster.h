@@ -1,7 +1,9 @@
-/// The books of the cluster: nodes with their devices, and per pod the slices it holds, as a reservation (with a deadline) or bound.
-/// Kept up to date by messages; no query ever rebuilds the usage of a node from its pods. After any history it equals rebuild().
-/// Thread rule: owned by one thread (the state thread, a test, the simulator); no locks inside.
-///   Cluster c(rules); c.set_node({.name = "n1", .devices = …}); c.reserve(uid, allocation, deadline); c.confirm(uid, allocation);
+/// The books of the cluster: nodes with their devices, and per pod the slices it holds, as a
+/// reservation (with a deadline) or bound. Kept up to date by messages; no query ever rebuilds the
+/// usage of a node from its pods. After any history it equals rebuild(). Thread rule: owned by one
+/// thread (the state thread, a test, the simulator); no locks inside.
+///   Cluster c(rules); c.set_node({.name = "n1", .devices = …}); c.reserve(uid, allocation,
+///   deadline); c.confirm(uid, allocation);
 #pragma once
 
 #include <cstdint>
@@ -22,17 +24,19 @@ namespace tessera::core {
 
 struct NodeSpec {
   std::string name;
-  std::vector<Device> devices;          ///< all vendors, register order; ids unique
-  std::vector<bool> offered;            ///< by VendorId: D9, allocatable > 0. A missing entry counts as false
-  std::vector<std::string> cordoned;    ///< device ids closed for new pods
-  bool locked = false;                  ///< somebody holds the node lock (an equally good free node is preferred)
+  std::vector<Device> devices;  ///< all vendors, register order; ids unique
+  std::vector<bool> offered;  ///< by VendorId: D9, allocatable > 0. A missing entry counts as false
+  std::vector<std::string> cordoned;  ///< device ids closed for new pods
+  bool locked = false;  ///< somebody holds the node lock (an equally good free node is preferred)
 };
 
 struct Node {
   NodeSpec spec;
-  std::vector<Usage> used;   ///< parallel to spec.devices
-  std::uint64_t version = 0; ///< changes whenever spec or used changes
-  bool present = false;      ///< false: only pods refer to it, or it was removed
+  std::vector<Usage> used;  ///< parallel to spec.devices
+  std::vector<std::int64_t>
+      load;  ///< load_ppm of each device as it is used now; parallel to spec.devices
+  std::uint64_t version = 0;  ///< changes whenever spec or used changes
+  bool present = false;       ///< false: only pods refer to it, or it was removed
 };
 
 enum class HoldState : std::uint8_t { kReserved, kBound };
@@ -51,21 +55,25 @@ class Cluster {
 
   const VendorTable& rules() const;
 
-  /// Adds or replaces. Pods that hold devices there keep their charges; charges on a device that is gone wait for its return.
+  /// Adds or replaces. Pods that hold devices there keep their charges; charges on a device that is
+  /// gone wait for its return.
   NodeId set_node(NodeSpec spec);
   void set_locked(NodeId node, bool locked);
   /// The node stays known by id while pods refer to it, but is no candidate.
   void remove_node(std::string_view name);
 
   NodeId find_node(std::string_view name) const;  ///< invalid when never seen
-  const Node& node(NodeId id) const;
-  std::size_t node_count() const;                 ///< ids are 0 … node_count()-1
-  std::vector<NodeId> present_nodes() const;      ///< byte order of the names = rank
+  const Node& node(NodeId id) const;          ///< the reference stays good while the cluster lives
+  std::size_t node_count() const;             ///< ids are 0 … node_count()-1
+  std::vector<NodeId> present_nodes() const;  ///< byte order of the names = rank
+  std::uint32_t rank(
+      NodeId id) const;  ///< place of the name in byte order among all known nodes (D18)
 
-  /// Takes the slices until deadline; replaces an earlier reservation of the same pod in one step. kConflict: the pod is bound, or the
-  /// slices do not fit any more (nothing changes then).
+  /// Takes the slices until deadline; replaces an earlier reservation of the same pod in one step.
+  /// kConflict: the pod is bound, or the slices do not fit any more (nothing changes then).
   Status reserve(const PodUid& uid, Allocation allocation, MonoTime deadline);
-  /// What the API server says of a bound pod: replaces whatever is held. Never refused (the truth may exceed a device).
+  /// What the API server says of a bound pod: replaces whatever is held. Never refused (the truth
+  /// may exceed a device).
   void confirm(const PodUid& uid, Allocation allocation);
   /// Ends a hold of any state. False when there was none.
   bool release(const PodUid& uid);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/units.h"
@@ -31,14 +32,33 @@ struct Usage {
   MiB memory;
   CorePercent cores;
   friend bool operator==(const Usage&, const Usage&) = default;
-  Usage& operator+=(const Usage& o) { slots += o.slots; memory += o.memory; cores += o.cores; return *this; }
-  Usage& operator-=(const Usage& o) { slots -= o.slots; memory -= o.memory; cores -= o.cores; return *this; }
+  Usage& operator+=(const Usage& o) {
+    slots += o.slots;
+    memory += o.memory;
+    cores += o.cores;
+    return *this;
+  }
+  Usage& operator-=(const Usage& o) {
+    slots -= o.slots;
+    memory -= o.memory;
+    cores -= o.cores;
+    return *this;
+  }
 };
 
-/// Which shared checks of fit apply to a vendor's devices. A row per vendor, indexed by VendorId; no names here.
+/// Element-wise maximum: slots, memory and cores may come from different containers.
+Usage larger(const Usage& a, const Usage& b);
+/// True when used fits into the device's slots, memory and cores.
+bool within(const Device& device, const Usage& used);
+/// Index of the device in the list, or devices.size().
+std::size_t find_device(const std::vector<Device>& devices, VendorId vendor, std::string_view id);
+
+/// Which shared checks of fit apply to a vendor's devices. A row per vendor, indexed by VendorId;
+/// no names here.
 struct VendorRules {
   bool whole_card_is_exclusive = true;  ///< 100 of 100 cores needs an unused card (fit rule 13)
-  bool full_cores_close_card = true;    ///< a card with no cores left takes nobody, not even 0 cores (fit rule 14)
+  bool full_cores_close_card =
+      true;  ///< a card with no cores left takes nobody, not even 0 cores (fit rule 14)
 };
 using VendorTable = std::vector<VendorRules>;
 

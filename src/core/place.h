@@ -43,10 +43,14 @@ struct Outcome {
   std::vector<std::uint32_t> fitting;  ///< indices of all candidates that fit, in the order given
 };
 
-/// An invalid NodeId among the candidates is a node nobody knows: rejected as unregistered. Same input, same answer, byte for byte.
-Outcome place(const Cluster& cluster, const Request& request, std::span<const NodeId> candidates, const PlaceOptions& options = {});
+/// An invalid NodeId among the candidates is a node nobody knows: rejected as unregistered. Same
+/// input, same answer, byte for byte.
+Outcome place(const Cluster& cluster, const Request& request, std::span<const NodeId> candidates,
+              const PlaceOptions& options = {});
 
-/// The same by plain loops over everything, written independently: the oracle of the property tests.
-Outcome place_oracle(const Cluster& cluster, const Request& request, std::span<const NodeId> candidates, const PlaceOptions& options = {});
+/// The same by plain loops over everything, written independently: the oracle of the property
+/// tests.
+Outcome place_oracle(const Cluster& cluster, const Request& request,
+                     std::span<const NodeId> candidates, const PlaceOptions& options = {});
 
 }  // namespace tessera::core

@@ -1,6 +1,7 @@
-/// The two seams where preference enters a decision. Implementations live in policies/, one per file; the core knows none.
-/// A key is an exact integer and larger is better. Ties: the lowest rank (node name order) and the lowest device index.
-/// Source: spec/decisions.md D3, D17, D18. Thread rule: stateless, shared freely.
+/// The two seams where preference enters a decision. Implementations live in policies/, one per
+/// file; the core knows none. A key is an exact integer and larger is better. Ties: the lowest rank
+/// (node name order) and the lowest device index. Source: spec/decisions.md D3, D17, D18. Thread
+/// rule: stateless, shared freely.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@ namespace tessera::core {
 
 inline constexpr std::int64_t kPartsPerMillion = 1'000'000;
 
-/// s of D3: mean of used/total over slots, cores, memory in parts per million (each term rounded down; a term whose total is 0
-/// is left out). A device without any total scores 0.
+/// s of D3: mean of used/total over slots, cores, memory in parts per million (each term rounded
+/// down; a term whose total is 0 is left out). A device without any total scores 0.
 std::int64_t load_ppm(const Device& device, const Usage& used);
 
 struct DeviceView {
@@ -30,7 +31,8 @@ class DevicePolicy {
   virtual std::int64_t key(const DeviceView& view) const = 0;
 };
 
-/// The node after the whole pod was placed on it; only devices of the vendors that the pod asks for.
+/// The node after the whole pod was placed on it; only devices of the vendors that the pod asks
+/// for.
 struct NodeView {
   struct Vendor {
     std::int64_t load_sum_ppm = 0;  ///< sum of load_ppm over the vendor's devices, after placement

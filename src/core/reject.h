@@ -1,4 +1,5 @@
-/// Why a node (or a card) does not fit: data, made into words once, at the edge. Source: spec/scheduler.md section 11, D5.
+/// Why a node (or a card) does not fit: data, made into words once, at the edge. Source:
+/// spec/scheduler.md section 11, D5.
 #pragma once
 
 #include <array>
@@ -17,24 +18,39 @@ enum class NodeReason : std::uint8_t {
 
 /// One card is out; order = HAMi's list. The word on the wire is card_reason_word().
 enum class CardReason : std::uint8_t {
-  kTypeMismatch, kUuidMismatch, kTimeSlicingExhausted, kComputeUnitsExhausted, kInsufficientMemory, kInsufficientCore,
-  kNotHealthy, kCordoned, kNumaNotFit, kExclusiveConflict, kMigTopologyInfeasible, kAllocatedCardsInsufficient, kQuotaNotFit,
-  kModeNotFit, kCount
+  kTypeMismatch,
+  kUuidMismatch,
+  kTimeSlicingExhausted,
+  kComputeUnitsExhausted,
+  kInsufficientMemory,
+  kInsufficientCore,
+  kNotHealthy,
+  kCordoned,
+  kNumaNotFit,
+  kExclusiveConflict,
+  kMigTopologyInfeasible,
+  kAllocatedCardsInsufficient,
+  kQuotaNotFit,
+  kModeNotFit,
+  kCount
 };
 std::string_view card_reason_word(CardReason reason);  ///< "CardInsufficientMemory", …
 
 struct Reject {
   NodeReason node_reason = NodeReason::kNone;
-  std::array<std::uint32_t, static_cast<std::size_t>(CardReason::kCount)> cards{};  ///< how many cards failed for each reason
-  std::uint32_t devices = 0;         ///< cards of the vendor on the node
-  std::uint32_t asked = 0;           ///< cards the failing container asked for
-  std::uint32_t position = 0;        ///< the first container that did not fit
+  std::array<std::uint32_t, static_cast<std::size_t>(CardReason::kCount)>
+      cards{};                 ///< how many cards failed for each reason
+  std::uint32_t devices = 0;   ///< cards of the vendor on the node
+  std::uint32_t asked = 0;     ///< cards the failing container asked for
+  std::uint32_t position = 0;  ///< the first container that did not fit
 
   std::uint32_t& count(CardReason r) { return cards[static_cast<std::size_t>(r)]; }
   std::uint32_t count(CardReason r) const { return cards[static_cast<std::size_t>(r)]; }
-  /// True when evicting pods cannot help (D5): unregistered, too few devices, or every card fails for type, uuid, mode, cordon, health or quota.
+  /// True when evicting pods cannot help (D5): unregistered, too few devices, or every card fails
+  /// for type, uuid, mode, cordon, health or quota.
   bool unresolvable() const;
-  /// HAMi's text: "node unregistered", "NodeInsufficientDevice", "1/4 CardInsufficientMemory, 3/4 CardNotHealth" (pieces sorted as text).
+  /// HAMi's text: "node unregistered", "NodeInsufficientDevice", "1/4 CardInsufficientMemory, 3/4
+  /// CardNotHealth" (pieces sorted as text).
   std::string text() const;
 };
 

@@ -1,4 +1,5 @@
-/// What a pod asks for, once limits and annotations are read. Source: spec/device-model.md sections 3.5, 7, 13.
+/// What a pod asks for, once limits and annotations are read. Source: spec/device-model.md
+/// sections 3.5, 7, 13.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +18,11 @@ enum class PositionKind : std::uint8_t { kInit, kSidecar, kApp };
 struct DeviceAsk {
   static constexpr std::int64_t kNoPercent = 101;
   VendorId vendor;
-  std::int64_t count = 0;                  ///< distinct cards
-  MiB memory;                              ///< per card; 0 = not given in MiB
-  std::int64_t memory_percent = kNoPercent;  ///< of each card's memory, 1..100; used when memory is 0
-  CorePercent cores;                       ///< per card; above 100 counts as 100
+  std::int64_t count = 0;  ///< distinct cards
+  MiB memory;              ///< per card; 0 = not given in MiB
+  std::int64_t memory_percent =
+      kNoPercent;     ///< of each card's memory, 1..100; used when memory is 0
+  CorePercent cores;  ///< per card; above 100 counts as 100
   friend bool operator==(const DeviceAsk&, const DeviceAsk&) = default;
 };
 
@@ -29,13 +31,15 @@ struct Position {
   std::vector<DeviceAsk> asks;  ///< empty: the container uses no device
 };
 
-/// Per vendor, from the pod's annotations. Empty lists and nullopt = no constraint; entries are trimmed and non-empty.
+/// Per vendor, from the pod's annotations. Empty lists and nullopt = no constraint; entries are
+/// trimmed and non-empty.
 struct Constraints {
   VendorId vendor;
-  std::vector<std::string> use_models, nouse_models;  ///< upper-case; match = substring of the upper-cased model
-  std::vector<std::string> use_ids, nouse_ids;        ///< exact
-  std::optional<std::string> modes;                   ///< the card's mode must be a substring of it
-  bool numa_bind = false;                             ///< all cards of one container from one NUMA node
+  std::vector<std::string> use_models,
+      nouse_models;  ///< upper-case; match = substring of the upper-cased model
+  std::vector<std::string> use_ids, nouse_ids;  ///< exact
+  std::optional<std::string> modes;             ///< the card's mode must be a substring of it
+  bool numa_bind = false;                       ///< all cards of one container from one NUMA node
 };
 
 struct Request {
@@ -43,11 +47,13 @@ struct Request {
   std::string pod_namespace, pod_name;
   std::vector<Position> positions;
   std::vector<Constraints> constraints;
-  const NodePolicy* node_policy = nullptr;           ///< never null when given to place()
-  std::vector<const DevicePolicy*> device_policies;  ///< chain, most important first; never empty when given to place()
+  const NodePolicy* node_policy = nullptr;  ///< never null when given to place()
+  std::vector<const DevicePolicy*>
+      device_policies;  ///< chain, most important first; never empty when given to place()
 
   bool asks_devices() const {
-    for (const Position& p : positions) if (!p.asks.empty()) return true;
+    for (const Position& p : positions)
+      if (!p.asks.empty()) return true;
     return false;
   }
 };

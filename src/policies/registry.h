@@ -1,5 +1,5 @@
-/// The one table of node and device policies. Adding one: a file with the class, a line in registry.cc.
-/// Thread rule: immutable after start.
+/// The one table of node and device policies. Adding one: a file with the class, a line in
+/// registry.cc. Thread rule: immutable after start.
 #pragma once
 
 #include <string>
@@ -11,12 +11,14 @@
 
 namespace tessera::policies {
 
-const core::NodePolicy* find_node_policy(std::string_view name);      ///< "binpack", "spread"; nullptr when unknown
+const core::NodePolicy* find_node_policy(
+    std::string_view name);  ///< "binpack", "spread"; nullptr when unknown
 const core::DevicePolicy* find_device_policy(std::string_view name);  ///< nullptr when unknown
 std::vector<std::string> node_policy_names();
 std::vector<std::string> device_policy_names();
 
-/// "spread" or "numa,binpack": trimmed, first occurrence kept. Errors name the word and list the valid ones.
+/// "spread" or "numa,binpack": trimmed, first occurrence kept. Errors name the word and list the
+/// valid ones.
 Result<std::vector<const core::DevicePolicy*>> parse_device_chain(std::string_view text);
 
 }  // namespace tessera::policies

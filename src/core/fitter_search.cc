@@ -1,0 +1,63 @@
+// The bounded search of Fitter: the same order of preference as the greedy choice, depth first.
+#include "core/fitter.h"
+
+namespace tessera::core {
+
+/// Another choice of earlier cards can only help when the failed demand fits on the node without
+/// them.
+bool Fitter::search_helps(std::uint32_t failed) {
+  bool limited = false;
+  for (std::uint32_t i = 0; i < failed; ++i) limited = limited || list_.demands[i].limits_later;
+  if (!limited) return false;
+  ledger_.rollback(0);
+  survey(list_.demands[failed], scratch_);
+  return enough(list_.demands[failed], scratch_);
+}
+
+bool Fitter::search(std::uint32_t demand_index) {
+  if (demand_index == list_.demands.size()) return true;
+  const Demand& demand = list_.demands[demand_index];
+  Survey found;
+  survey(demand, found);
+  if (!enough(demand, found)) return false;
+  sort_cards(demand, found);
+  if (!numa_bound(demand)) return search_cards(demand_index, found.cards, 0, demand.count);
+  for (const std::vector<Card>& group : found.groups) {
+    if (search_cards(demand_index, group, 0, demand.count)) return true;
+    if (!demand.limits_later) return false;
+  }
+  return false;
+}
+
+bool Fitter::search_cards(std::uint32_t demand_index, const std::vector<Card>& cards,
+                          std::size_t from, std::int64_t missing) {
+  if (missing == 0) return search(demand_index + 1);
+  const std::size_t end = cards.size() - static_cast<std::size_t>(missing) + 1;
+  for (std::size_t at = from; at < end; ++at) {
+    if (tried_equal(cards, from, at)) continue;
+    if (--steps_left_ < 0) return false;
+    const Ledger::Mark mark = ledger_.mark();
+    take(demand_index, cards[at]);
+    if (search_cards(demand_index, cards, at + 1, missing - 1)) return true;
+    ledger_.rollback(mark);
+    if (!list_.demands[demand_index].limits_later) return false;
+  }
+  return false;
+}
+
+/// A card in the same state as one that led nowhere leads nowhere.
+bool Fitter::tried_equal(const std::vector<Card>& cards, std::size_t from, std::size_t at) const {
+  const std::vector<Device>& devices = node_->spec.devices;
+  const Device& candidate = devices[cards[at].device];
+  for (std::size_t i = from; i < at; ++i) {
+    const Device& tried = devices[cards[i].device];
+    if (tried.slots == candidate.slots && tried.memory == candidate.memory &&
+        tried.cores == candidate.cores && tried.numa == candidate.numa &&
+        ledger_.same_state(cards[i].device, cards[at].device)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace tessera::core

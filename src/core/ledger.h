@@ -1,0 +1,80 @@
+/// Trial account of one pod on one node: slices are taken on top of what others use, and given back
+/// by rollback to a mark. Nothing is ever undone by hand, and the node itself is never touched.
+///   ledger.open(node, own); const auto start = ledger.mark(); ledger.take(0, {position, kind,
+///   slice}); ledger.rollback(start);
+/// Thread rule: plain object of one caller; the node must outlive the use.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/cluster.h"
+#include "core/request.h"
+
+namespace tessera::core {
+
+class Ledger {
+ public:
+  /// What one container takes of one device.
+  struct Slice {
+    std::uint32_t position = 0;
+    PositionKind kind = PositionKind::kApp;
+    Usage usage;
+  };
+  struct Entry {
+    std::uint32_t device = 0;  ///< index into the node's devices
+    std::uint32_t demand = 0;  ///< which ask of the pod this answers (the caller's number)
+    Slice slice;
+  };
+  struct OwnUse {
+    std::uint32_t device = 0;
+    Usage usage;
+  };
+  using Mark = std::size_t;
+
+  /// Starts on a node with nothing taken. What the pod already holds there (own) counts as free.
+  void open(const Node& node, std::span<const OwnUse> own = {});
+
+  Mark mark() const { return log_.size(); }
+  void rollback(Mark mark);
+  void take(std::uint32_t device, const Slice& slice, std::uint32_t demand = 0);
+
+  /// What others use, without the pod's own hold.
+  const Usage& base(std::uint32_t device) const { return base_[device]; }
+  /// What a container of this kind and position finds in use: init containers run before the apps
+  /// and one after the other, beside the sidecars; a sidecar stays beside the largest of them and
+  /// beside the apps.
+  Usage seen(std::uint32_t device, PositionKind kind, std::uint32_t position) const;
+  /// base plus the pod's effective use: sidecars + max(init peak, apps).
+  Usage total(std::uint32_t device) const;
+  /// The same as if the slice were taken.
+  Usage total_with(std::uint32_t device, const Slice& slice) const;
+  bool touched(std::uint32_t device) const { return shares_[device].touched; }
+  /// True when the pod's own hold was taken out of the base of some device.
+  bool has_own() const { return base_.data() == adjusted_.data() && !adjusted_.empty(); }
+  /// Two devices in the same state of this account.
+  bool same_state(std::uint32_t a, std::uint32_t b) const;
+
+  /// Everything taken, in order.
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  struct Share {
+    Usage sidecars, init_peak, current_init, apps;
+    std::uint32_t init_position = 0;  ///< whose sum current_init is
+    bool touched = false;
+    friend bool operator==(const Share&, const Share&) = default;
+  };
+  static void add(Share& share, const Slice& slice);
+  static Usage effective(const Share& share);
+
+  std::span<const Usage> base_;
+  std::vector<Usage> adjusted_;
+  std::vector<Share> shares_;
+  std::vector<Entry> entries_;
+  std::vector<Share> log_;  ///< parallel to entries_: the share before the take
+};
+
+}  // namespace tessera::core

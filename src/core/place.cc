@@ -1,0 +1,57 @@
+#include "core/place.h"
+
+#include "core/fitter.h"
+
+namespace tessera::core {
+namespace {
+
+struct Best {
+  NodeId node;
+  std::int64_t key = 0;
+  bool locked = false;
+};
+
+/// Larger key, then no lock, then the lower name (D18).
+bool wins(const Cluster& cluster, const Best& challenger, const Best& best, bool prefer_unlocked) {
+  if (challenger.key != best.key) return challenger.key > best.key;
+  if (prefer_unlocked && challenger.locked != best.locked) return best.locked;
+  return cluster.rank(challenger.node) < cluster.rank(best.node);
+}
+
+}  // namespace
+
+Fit fit_node(const Cluster& cluster, const Request& request, NodeId node) {
+  Fitter fitter(cluster, request);
+  Fit result;
+  if (!fitter.fit(node)) {
+    result.reject = fitter.reject();
+    return result;
+  }
+  result.allocation = fitter.allocation();
+  result.node_key = fitter.node_key();
+  return result;
+}
+
+Outcome place(const Cluster& cluster, const Request& request, std::span<const NodeId> candidates,
+              const PlaceOptions& options) {
+  Outcome outcome;
+  Fitter fitter(cluster, request);
+  std::optional<Best> best;
+  for (std::uint32_t i = 0; i < candidates.size(); ++i) {
+    const NodeId node = candidates[i];
+    if (!fitter.fit(node)) {
+      outcome.rejected.push_back({i, fitter.reject()});
+      continue;
+    }
+    outcome.fitting.push_back(i);
+    const Best challenger{node, fitter.node_key(), cluster.node(node).spec.locked};
+    if (!best || wins(cluster, challenger, *best, options.prefer_unlocked)) best = challenger;
+  }
+  if (!best) return outcome;
+  // Only the winner's slices are written down; the same call on the same state gives the same ones.
+  fitter.fit(best->node);
+  outcome.decision = Decision{best->node, fitter.allocation(), best->key};
+  return outcome;
+}
+
+}  // namespace tessera::core

@@ -1,0 +1,43 @@
+#include "core/policy.h"
+
+namespace tessera::core {
+namespace {
+
+__extension__ using Wide = __int128;
+
+/// used / total in parts per million, rounded down. Beyond this bound the product would not fit
+/// into 64 bits.
+std::int64_t share_ppm(std::int64_t used, std::int64_t total) {
+  constexpr std::int64_t kBound = INT64_MAX / kPartsPerMillion;
+  if (used >= -kBound && used <= kBound) return used * kPartsPerMillion / total;
+  return static_cast<std::int64_t>(static_cast<Wide>(used) * kPartsPerMillion / total);
+}
+
+}  // namespace
+
+std::int64_t load_ppm(const Device& device, const Usage& used) {
+  std::int64_t sum = 0;
+  std::int64_t terms = 0;
+  const auto add = [&](std::int64_t taken, std::int64_t total) {
+    if (total <= 0) return;
+    sum += share_ppm(taken, total);
+    ++terms;
+  };
+  add(used.slots, device.slots);
+  add(used.cores.v, device.cores.v);
+  add(used.memory.v, device.memory.v);
+  return terms == 0 ? 0 : sum / terms;
+}
+
+std::int64_t NodeView::mean_load_ppm() const {
+  std::int64_t sum = 0;
+  std::int64_t counted = 0;
+  for (const Vendor& vendor : vendors) {
+    if (vendor.devices == 0) continue;
+    sum += vendor.load_sum_ppm / vendor.devices;
+    ++counted;
+  }
+  return counted == 0 ? 0 : sum / counted;
+}
+
+}  // namespace tessera::core

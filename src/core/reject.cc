@@ -1,0 +1,59 @@
+#include "core/reject.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace tessera::core {
+namespace {
+
+constexpr std::array<std::string_view, static_cast<std::size_t>(CardReason::kCount)> kWords = {
+    "CardTypeMismatch",
+    "CardUuidMismatch",
+    "CardTimeSlicingExhausted",
+    "CardComputeUnitsExhausted",
+    "CardInsufficientMemory",
+    "CardInsufficientCore",
+    "CardNotHealth",
+    "CardCordoned",
+    "NumaNotFit",
+    "ExclusiveDeviceAllocateConflict",
+    "CardMigTopologyInfeasible",
+    "AllocatedCardsInsufficientRequest",
+    "ResourceQuotaNotFit",
+    "ModeNotFit",
+};
+
+/// Reasons that no eviction of pods can cure (D5).
+constexpr std::array kLasting = {CardReason::kTypeMismatch, CardReason::kUuidMismatch,
+                                 CardReason::kModeNotFit,   CardReason::kCordoned,
+                                 CardReason::kNotHealthy,   CardReason::kQuotaNotFit};
+
+}  // namespace
+
+std::string_view card_reason_word(CardReason reason) {
+  const auto row = static_cast<std::size_t>(reason);
+  return row < kWords.size() ? kWords[row] : std::string_view("unknown");
+}
+
+bool Reject::unresolvable() const {
+  if (node_reason != NodeReason::kNone) return true;
+  std::uint32_t lasting = 0;
+  for (const CardReason reason : kLasting) lasting += count(reason);
+  return devices > 0 && lasting >= devices;
+}
+
+std::string Reject::text() const {
+  if (node_reason == NodeReason::kUnregistered) return "node unregistered";
+  if (node_reason == NodeReason::kInsufficientDevice) return "NodeInsufficientDevice";
+  std::vector<std::string> pieces;
+  for (std::size_t row = 0; row < cards.size(); ++row) {
+    if (cards[row] == 0) continue;
+    pieces.push_back(fmt::format("{}/{} {}", cards[row], devices, kWords[row]));
+  }
+  std::sort(pieces.begin(), pieces.end());
+  return fmt::format("{}", fmt::join(pieces, ", "));
+}
+
+}  // namespace tessera::core
