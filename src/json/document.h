@@ -20,7 +20,8 @@ struct NumberSpot {
 
 struct Document {
   simdjson::dom::parser parser;
-  std::string source;
+  std::string owned;        ///< empty when the caller keeps the memory
+  std::string_view source;  ///< what was parsed, padded
   /// Filled by the first literal() of a document; one forward pass, so that many literals stay
   /// linear.
   mutable std::optional<std::vector<NumberSpot>> numbers;

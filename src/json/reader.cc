@@ -227,18 +227,22 @@ Result<Value> Parser::parse(std::string_view text) {
 }
 
 Result<Value> Parser::parse(std::string&& text) {
+  impl_->document.owned = std::move(text);
+  return parse_in_place(impl_->document.owned);
+}
+
+Result<Value> Parser::parse_in_place(std::string& text) {
   Document& document = impl_->document;
   document.numbers.reset();
-  document.source = std::move(text);
-  document.source.reserve(document.source.size() + simdjson::SIMDJSON_PADDING);
+  text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
+  document.source = text;
   if (document.parser.capacity() == 0) {
-    const auto code = document.parser.allocate(document.source.size() + 64, kMaxDepth);
-    if (code != simdjson::SUCCESS) return tl::unexpected(parse_error(document.source, code));
+    const auto code = document.parser.allocate(text.size() + 64, kMaxDepth);
+    if (code != simdjson::SUCCESS) return tl::unexpected(parse_error(text, code));
   }
   dom::element root;
-  const auto code =
-      document.parser.parse(document.source.data(), document.source.size(), false).get(root);
-  if (code != simdjson::SUCCESS) return tl::unexpected(parse_error(document.source, code));
+  const auto code = document.parser.parse(text.data(), text.size(), false).get(root);
+  if (code != simdjson::SUCCESS) return tl::unexpected(parse_error(text, code));
   return Access::value(&document, root);
 }
 

@@ -65,6 +65,8 @@ class Parser {
   Result<Value> parse(std::string_view text);
   /// For bodies: takes the memory over and pads it in place, without a copy when there is capacity for 64 bytes more.
   Result<Value> parse(std::string&& text);
+  /// The same on memory that stays the caller's: `text` gets padding (its size stays) and must outlive the Values.
+  Result<Value> parse_in_place(std::string& text);
   /// What the last parse read; valid as long as its Values.
   std::string_view source() const;
 

@@ -20,7 +20,7 @@ struct ExtenderArgs {
   std::vector<Node> nodes;
   std::vector<std::string_view> raw_nodes;  ///< received text of each node, byte for byte, for the echo
 };
-/// `body` must outlive the result. Keys in any case; unknown keys ignored; `extender args missing pod` when Pod is missing or null.
+/// The body moves into `body_storage`; raw_nodes point into it, names into the parser's document: both must outlive the result. Keys in any case; unknown keys ignored; `extender args missing pod` when Pod is missing or null.
 Result<ExtenderArgs> decode_extender_args(json::Parser& parser, std::string&& body, std::string& body_storage, const Keep& keep);
 
 struct FilterResult {

@@ -1,0 +1,215 @@
+#include "k8s/decode.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "k8s/fields.h"
+
+namespace tessera::k8s {
+namespace {
+
+constexpr std::string_view kPodGroupLabel = "scheduling.x-k8s.io/pod-group";
+
+Status read_pod_meta(json::Value object, const Keep& keep, Pod& pod) {
+  FieldReader meta(object, "metadata");
+  meta.string("namespace", pod.ns);
+  meta.string("name", pod.name);
+  meta.string("generateName", pod.generate_name);
+  meta.string("uid", pod.uid);
+  meta.string("resourceVersion", pod.resource_version);
+  meta.map("annotations", keep.annotation, pod.annotations);
+  meta.map("labels", keep.label, pod.labels);
+  pod.has_annotations = !meta.object("annotations").missing();
+  std::string deleted;
+  meta.string("deletionTimestamp", deleted);
+  pod.terminating = !deleted.empty();
+  FieldReader labels(meta.object("labels"), "metadata.labels");
+  labels.string(kPodGroupLabel, pod.pod_group);
+  return meta.status() ? labels.status() : meta.status();
+}
+
+Result<Container> read_container(json::Value object, const std::string& path, bool init,
+                                 const Keep& keep) {
+  if (object.kind() != json::Kind::kObject) {
+    return tl::unexpected(wrong_kind(path, "an object", object));
+  }
+  Container container;
+  container.init = init;
+  FieldReader fields(object, path);
+  fields.string("name", container.name);
+  std::string restart_policy;
+  fields.string("restartPolicy", restart_policy);
+  container.sidecar = init && restart_policy == "Always";
+  container.has_env = !fields.array("env").missing();
+
+  FieldReader security(fields.object("securityContext"), fields.path("securityContext"));
+  security.boolean("privileged", container.privileged);
+
+  const json::Value resources = fields.object("resources");
+  container.has_resources = !resources.missing();
+  FieldReader amounts(resources, fields.path("resources"));
+  container.has_limits = !amounts.object("limits").missing();
+  amounts.quantities("limits", keep.resource, container.limits);
+  amounts.quantities("requests", keep.resource, container.requests);
+
+  for (const FieldReader* part : {&fields, &security, &amounts}) {
+    if (!part->status()) return tl::unexpected(part->status().error());
+  }
+  return container;
+}
+
+void read_containers(FieldReader& spec, std::string_view key, bool init, const Keep& keep,
+                     Pod& pod) {
+  std::size_t index = 0;
+  spec.array(key).for_each_element([&](json::Value element) {
+    auto container =
+        read_container(element, fmt::format("{}[{}]", spec.path(key), index++), init, keep);
+    if (container) {
+      pod.containers.push_back(std::move(*container));
+    } else {
+      spec.fail_with(std::move(container.error()));
+    }
+  });
+}
+
+Status read_pod_spec(json::Value object, const Keep& keep, Pod& pod) {
+  FieldReader spec(object, "spec");
+  spec.string("nodeName", pod.node_name);
+  spec.string("schedulerName", pod.scheduler_name);
+  spec.string("runtimeClassName", pod.runtime_class);
+  spec.string("priorityClassName", pod.priority_class);
+  read_containers(spec, "initContainers", true, keep, pod);
+  read_containers(spec, "containers", false, keep, pod);
+  if (pod.pod_group.empty()) {
+    FieldReader group(spec.object("schedulingGroup"), spec.path("schedulingGroup"));
+    group.string("podGroupName", pod.pod_group);
+    if (!group.status()) spec.fail_with(group.status().error());
+  }
+  return spec.status();
+}
+
+Phase to_phase(std::string_view text) {
+  if (text == "Pending") return Phase::kPending;
+  if (text == "Running") return Phase::kRunning;
+  if (text == "Succeeded") return Phase::kSucceeded;
+  if (text == "Failed") return Phase::kFailed;
+  return Phase::kUnknown;
+}
+
+bool ended_well(json::Value status) {
+  return status["state"]["terminated"]["exitCode"].integer() == 0;
+}
+
+/// A sidecar never ends, so it has no say; every other init container must have ended, not only
+/// those that have a status yet.
+bool init_containers_finished(json::Value statuses, const Pod& pod) {
+  std::size_t waiting_for = 0;
+  for (const Container& container : pod.containers) {
+    if (!container.init || container.sidecar) continue;
+    ++waiting_for;
+    bool ended = false;
+    statuses.for_each_element([&](json::Value status) {
+      if (status["name"].string() == container.name) ended = ended_well(status);
+    });
+    if (!ended) return false;
+  }
+  return waiting_for > 0;
+}
+
+Status read_conditions(FieldReader& status, Pod& pod) {
+  Status result;
+  std::size_t index = 0;
+  status.array("conditions").for_each_element([&](json::Value condition) {
+    const std::string path = fmt::format("{}[{}]", status.path("conditions"), index++);
+    if (condition["type"].string() != "PodScheduled") return;
+    if (condition["status"].string() != "False") return;
+    const json::Value since = condition["lastTransitionTime"];
+    if (since.is_null_or_missing()) return;
+    const auto time = since.string()
+                          ? parse_rfc3339(*since.string())
+                          : Result<WallTime>(tl::unexpected(wrong_kind("", "a time", since)));
+    if (time) {
+      pod.unschedulable_since = *time;
+    } else {
+      result =
+          fail(Code::kInvalid, fmt::format("{}.lastTransitionTime: {}", path, time.error().what));
+    }
+  });
+  return result;
+}
+
+Status read_pod_status(json::Value object, Pod& pod) {
+  FieldReader status(object, "status");
+  std::string phase;
+  status.string("phase", phase);
+  pod.phase = to_phase(phase);
+  pod.init_finished = init_containers_finished(status.array("initContainerStatuses"), pod);
+  if (const Status conditions = read_conditions(status, pod); !conditions) return conditions;
+  return status.status();
+}
+
+Status expect_object(json::Value object, std::string_view what) {
+  if (object.kind() == json::Kind::kObject) return {};
+  return tl::unexpected(wrong_kind(what, "an object", object));
+}
+
+}  // namespace
+
+const std::string* find(const StringMap& map, std::string_view key) {
+  const auto at =
+      std::find_if(map.begin(), map.end(), [&](const auto& entry) { return entry.first == key; });
+  return at == map.end() ? nullptr : &at->second;
+}
+
+std::size_t Pod::init_count() const {
+  return static_cast<std::size_t>(std::count_if(containers.begin(), containers.end(),
+                                                [](const Container& c) { return c.init; }));
+}
+
+Result<Pod> decode_pod(json::Value object, const Keep& keep) {
+  Pod pod;
+  Status status = expect_object(object, "pod");
+  if (status) status = read_pod_meta(object["metadata"], keep, pod);
+  if (status) status = read_pod_spec(object["spec"], keep, pod);
+  if (status) status = read_pod_status(object["status"], pod);
+  if (!status) return tl::unexpected(std::move(status.error()));
+  return pod;
+}
+
+Result<Node> decode_node(json::Value object, const Keep& keep) {
+  if (const Status status = expect_object(object, "node"); !status) {
+    return tl::unexpected(status.error());
+  }
+  Node node;
+  FieldReader meta(object["metadata"], "metadata");
+  meta.string("name", node.name);
+  meta.string("uid", node.uid);
+  meta.string("resourceVersion", node.resource_version);
+  meta.map("annotations", keep.annotation, node.annotations);
+  meta.map("labels", keep.label, node.labels);
+  FieldReader status(object["status"], "status");
+  status.quantities("allocatable", keep.resource, node.allocatable);
+  status.quantities("capacity", keep.resource, node.capacity);
+  for (const FieldReader* part : {&meta, &status}) {
+    if (!part->status()) return tl::unexpected(part->status().error());
+  }
+  return node;
+}
+
+Result<ObjectMeta> decode_meta(json::Value object) {
+  if (const Status status = expect_object(object, "object"); !status) {
+    return tl::unexpected(status.error());
+  }
+  ObjectMeta result;
+  FieldReader meta(object["metadata"], "metadata");
+  meta.string("namespace", result.ns);
+  meta.string("name", result.name);
+  meta.string("uid", result.uid);
+  meta.string("resourceVersion", result.resource_version);
+  if (!meta.status()) return tl::unexpected(meta.status().error());
+  return result;
+}
+
+}  // namespace tessera::k8s
