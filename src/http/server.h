@@ -1,6 +1,7 @@
-/// HTTP/1.1 server with or without TLS. Boost stays inside. A connection lives on one I/O thread; a handler gets the whole request and a
-/// Responder that any thread may call, once, later. Handlers run on the I/O thread and must not block.
-/// Limits: header 16 KiB, body per route (longer: the route's `too_large` answer, by default 413), idle 120 s, connections.
+/// HTTP/1.1 server with or without TLS. Boost stays inside. A connection lives on one I/O thread; a
+/// handler gets the whole request and a Responder that any thread may call, once, later. Handlers
+/// run on the I/O thread and must not block. Limits: header 16 KiB, body per route (longer: the
+/// route's `too_large` answer, by default 413), idle 120 s, connections.
 #pragma once
 
 #include <atomic>
@@ -19,11 +20,11 @@ namespace tessera::http {
 
 struct Request {
   std::string method, path, query;  ///< path decoded, query raw
-  std::string body;                 ///< has at least 64 bytes of spare capacity for in-place JSON parsing
-  std::vector<std::pair<std::string, std::string>> headers;  ///< names lower-case
+  std::string body;  ///< has at least 64 bytes of spare capacity for in-place JSON parsing
+  std::vector<std::pair<std::string, std::string>> headers;         ///< names lower-case
   std::string_view header(std::string_view lower_case_name) const;  ///< "" when absent
   std::string query_value(std::string_view key) const;              ///< decoded, "" when absent
-  std::shared_ptr<std::atomic<bool>> client_gone;                   ///< becomes true when the connection is lost
+  std::shared_ptr<std::atomic<bool>> client_gone;  ///< becomes true when the connection is lost
 };
 
 struct Response {
@@ -51,6 +52,7 @@ class Responder {
   void abort() const;  ///< cut the connection without an answer (fault injection)
   struct State;
   explicit Responder(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
  private:
   std::shared_ptr<State> state_;
 };
@@ -58,8 +60,8 @@ class Responder {
 using Handler = std::function<void(Request&&, Responder)>;
 
 struct Route {
-  std::string method;           ///< "POST"; "*" = any
-  std::string path;             ///< exact, or a prefix when it ends in '*'
+  std::string method;  ///< "POST"; "*" = any
+  std::string path;    ///< exact, or a prefix when it ends in '*'
   std::size_t max_body = 1 << 20;
   Handler handler;
   std::function<Response(std::size_t limit)> too_large;  ///< default 413 text
@@ -68,8 +70,9 @@ struct Route {
 struct ServerOptions {
   std::string address = "127.0.0.1:0";  ///< "host:port", ":9395" = all addresses, port 0 = any
   int threads = 1;
-  std::string cert_file, key_file;      ///< both non-empty: TLS 1.2+, re-read when the files change (poll), bad pairs are kept out
-  std::string tls_client_ca_file;       ///< reserved for mutual TLS
+  std::string cert_file, key_file;  ///< both non-empty: TLS 1.2+, re-read when the files change
+                                    ///< (poll), bad pairs are kept out
+  std::string tls_client_ca_file;   ///< reserved for mutual TLS
   std::chrono::milliseconds cert_poll{10'000};
   std::chrono::milliseconds idle_timeout{120'000};
   std::chrono::milliseconds request_timeout{60'000};  ///< reading one request
@@ -82,7 +85,8 @@ class Server {
   static Result<std::unique_ptr<Server>> start(ServerOptions options, std::vector<Route> routes);
   ~Server();  ///< stop()
   std::uint16_t port() const;
-  /// Closes the listener, lets requests under way finish for at most `grace`, then cuts. Idempotent.
+  /// Closes the listener, lets requests under way finish for at most `grace`, then cuts.
+  /// Idempotent.
   void stop(std::chrono::milliseconds grace = std::chrono::milliseconds(0));
   Status reload_certificate();  ///< at once, for tests and SIGHUP
  private:
