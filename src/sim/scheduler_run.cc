@@ -1,0 +1,281 @@
+// One scheduling cycle after the other: filter, then bind in the background, or the reason on the
+// pod and a pause.
+#include "sim/scheduler_run.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "json/writer.h"
+#include "obs/log.h"
+
+namespace tessera::sim {
+namespace {
+
+constexpr std::size_t kLatencies = 1000;
+constexpr std::chrono::milliseconds kExtenderTimeout{
+    30'000};  // httpTimeout of the rendered configuration
+
+std::string pod_path(std::string_view ns, std::string_view name) {
+  return fmt::format("/api/v1/namespaces/{}/pods/{}", ns, name);
+}
+
+void append_reasons(json::Value map, std::vector<std::string>& reasons) {
+  map.for_each_member(
+      [&](std::string_view, json::Value text) { reasons.emplace_back(text.string_or("")); });
+}
+
+std::string call_failure(const client::ApiResponse& response) {
+  if (response.status == 0) return response.error;
+  return response.status == 200 ? std::string() : fmt::format("code {}", response.status);
+}
+
+}  // namespace
+
+FilterAnswer read_filter_answer(const client::ApiResponse& response, bool full_nodes) {
+  FilterAnswer answer;
+  answer.error = call_failure(response);
+  if (!answer.error.empty()) return answer;
+  json::Parser parser;
+  const Result<json::Value> body = parser.parse(std::string_view(response.body));
+  if (!body) {
+    answer.error = body.error().what;
+    return answer;
+  }
+  answer.error = body->find_ignoring_case("Error").string_or("");
+  if (full_nodes) {
+    body->find_ignoring_case("Nodes")["items"].for_each_element([&](json::Value node) {
+      answer.nodes.emplace_back(node["metadata"]["name"].string_or(""));
+    });
+  } else {
+    body->find_ignoring_case("NodeNames").for_each_element([&](json::Value name) {
+      answer.nodes.emplace_back(name.string_or(""));
+    });
+  }
+  append_reasons(body->find_ignoring_case("FailedNodes"), answer.reasons);
+  append_reasons(body->find_ignoring_case("FailedAndUnresolvableNodes"), answer.reasons);
+  return answer;
+}
+
+std::string read_bind_answer(const client::ApiResponse& response) {
+  const std::string failure = call_failure(response);
+  if (!failure.empty()) return failure;
+  json::Parser parser;
+  const Result<json::Value> body = parser.parse(std::string_view(response.body));
+  return body ? std::string(body->find_ignoring_case("Error").string_or("")) : body.error().what;
+}
+
+void SchedulerLoop::Impl::pump() {
+  while (!filtering_) {
+    const std::optional<std::string> uid = queue_.pop(clock_.mono());
+    if (!uid) return;
+    const auto it = pending_.find(*uid);
+    if (it == pending_.end()) {
+      queue_.remove(*uid);
+    } else if (it->second.managed) {
+      filter(it->second);
+    } else {
+      bind_without_extender(it->second);
+    }
+  }
+}
+
+void SchedulerLoop::Impl::pump_later(std::chrono::milliseconds delay) {
+  // One millisecond more, so that the pod is surely ready when the timer fires.
+  api_.after(delay + std::chrono::milliseconds(1), guarded([](Impl& i) { i.pump(); }));
+}
+
+std::string SchedulerLoop::Impl::filter_body(const Pending& pod) {
+  if (nodes_text_.empty()) {
+    json::Writer w;
+    if (options_.full_nodes)
+      w.begin_object().key("metadata").begin_object().end_object().key("items");
+    w.begin_array();
+    for (const auto& [name, node] : nodes_) options_.full_nodes ? w.raw(node.text) : w.string(name);
+    w.end_array();
+    if (options_.full_nodes) w.end_object();
+    nodes_text_ = std::move(w).take();
+  }
+  const std::string& nodes = options_.full_nodes ? nodes_text_ : "null";
+  const std::string& names = options_.full_nodes ? "null" : nodes_text_;
+  return fmt::format(R"({{"Pod":{},"Nodes":{},"NodeNames":{}}})", pod.text, nodes, names);
+}
+
+void SchedulerLoop::Impl::filter(const Pending& pod) {
+  filtering_ = true;
+  client::ApiRequest request{
+      .method = "POST", .path = "/filter", .body = filter_body(pod), .timeout = kExtenderTimeout};
+  extender_->send(std::move(request),
+                  guarded([uid = pod.uid, sent = clock_.mono(), changes = changes_](
+                              Impl& i, const client::ApiResponse& response) {
+                    i.filtered(uid, sent, changes, response);
+                  }));
+}
+
+void SchedulerLoop::Impl::filtered(const std::string& uid, MonoTime sent, std::uint64_t changes,
+                                   const client::ApiResponse& response) {
+  filtering_ = false;
+  ++stats_.filters;
+  latencies_ms_.push_back(std::chrono::duration<double, std::milli>(clock_.mono() - sent).count());
+  if (latencies_ms_.size() > kLatencies) latencies_ms_.pop_front();
+  const auto it = pending_.find(uid);
+  if (it == pending_.end()) return pump();
+  const FilterAnswer answer = read_filter_answer(response, options_.full_nodes);
+  if (!answer.error.empty()) {
+    ++stats_.errors;
+    failed(it->second, "SchedulerError", answer.error);
+    pump_later(queue_.back_off(uid, clock_.mono()));
+  } else if (answer.nodes.empty()) {
+    ++stats_.unschedulable;
+    failed(it->second, "Unschedulable", unschedulable_message(nodes_.size(), answer.reasons));
+    // A change that came while the call was under way may already have cured it.
+    if (changes == changes_) {
+      queue_.park(uid, clock_.mono());
+    } else {
+      pump_later(queue_.back_off(uid, clock_.mono()));
+    }
+  } else {
+    bind(it->second, answer.nodes.front());
+  }
+  pump();
+}
+
+void SchedulerLoop::Impl::bind(const Pending& pod, const std::string& node) {
+  json::Writer w;
+  w.begin_object().key("PodName").string(pod.name).key("PodNamespace").string(pod.ns);
+  w.key("PodUID").string(pod.uid).key("Node").string(node).end_object();
+  client::ApiRequest request{
+      .method = "POST", .path = "/bind", .body = std::move(w).take(), .timeout = kExtenderTimeout};
+  extender_->send(std::move(request),
+                  guarded([uid = pod.uid, node](Impl& i, const client::ApiResponse& response) {
+                    i.bound(uid, node, read_bind_answer(response));
+                  }));
+}
+
+/// For pods that do not concern the extender: the nodes in turn.
+void SchedulerLoop::Impl::bind_without_extender(const Pending& pod) {
+  if (nodes_.empty()) return queue_.park(pod.uid, clock_.mono());
+  const std::string node =
+      std::next(nodes_.begin(), static_cast<std::ptrdiff_t>(rotation_++ % nodes_.size()))->first;
+  json::Writer w;
+  w.begin_object().key("apiVersion").string("v1").key("kind").string("Binding");
+  w.key("metadata")
+      .begin_object()
+      .key("name")
+      .string(pod.name)
+      .key("namespace")
+      .string(pod.ns)
+      .key("uid")
+      .string(pod.uid)
+      .end_object();
+  w.key("target")
+      .begin_object()
+      .key("apiVersion")
+      .string("v1")
+      .key("kind")
+      .string("Node")
+      .key("name")
+      .string(node)
+      .end_object()
+      .end_object();
+  client::ApiRequest request{.method = "POST",
+                             .path = pod_path(pod.ns, pod.name) + "/binding",
+                             .body = std::move(w).take()};
+  api_.send(std::move(request),
+            guarded([uid = pod.uid, node](Impl& i, const client::ApiResponse& response) {
+              i.bound(uid, node, response.ok() ? "" : response.message());
+            }));
+}
+
+void SchedulerLoop::Impl::bound(const std::string& uid, const std::string& node,
+                                const std::string& error) {
+  const auto it = pending_.find(uid);
+  if (error.empty()) {
+    ++stats_.binds;
+    if (it != pending_.end())
+      write_event(
+          it->second, false, "Scheduled",
+          fmt::format("Successfully assigned {}/{} to {}", it->second.ns, it->second.name, node));
+    return;
+  }
+  ++stats_.bind_errors;
+  stats_.last_error = error;
+  if (it == pending_.end()) return;
+  failed(it->second, "SchedulerError", "binding rejected: " + error);
+  pump_later(queue_.back_off(uid, clock_.mono()));
+}
+
+void SchedulerLoop::Impl::failed(Pending& pod, const std::string& condition_reason,
+                                 const std::string& message) {
+  if (condition_reason == "SchedulerError") stats_.last_error = message;
+  if (pod.reason == message) return;
+  pod.reason = message;
+  write_condition(pod, condition_reason, message);
+  write_event(pod, true, "FailedScheduling", message);
+}
+
+void SchedulerLoop::Impl::write_condition(const Pending& pod, const std::string& reason,
+                                          const std::string& message) {
+  json::Writer w;
+  w.begin_object().key("status").begin_object().key("conditions").begin_array().begin_object();
+  w.key("type")
+      .string("PodScheduled")
+      .key("status")
+      .string("False")
+      .key("reason")
+      .string(reason)
+      .key("message")
+      .string(message);
+  w.key("lastProbeTime").null().key("lastTransitionTime").string(format_rfc3339(clock_.wall()));
+  w.end_object().end_array().end_object().end_object();
+  client::ApiRequest request{.method = "PATCH",
+                             .path = pod_path(pod.ns, pod.name) + "/status",
+                             .body = std::move(w).take(),
+                             .content_type = "application/strategic-merge-patch+json"};
+  api_.send(std::move(request), [](const client::ApiResponse& response) {
+    if (!response.ok() && response.status != 404)
+      log::debug("scheduler loop: condition not written", {{"error", response.message()}});
+  });
+}
+
+void SchedulerLoop::Impl::write_event(const Pending& pod, bool warning, const std::string& reason,
+                                      const std::string& message) {
+  const std::string now = format_rfc3339(clock_.wall());
+  json::Writer w;
+  w.begin_object().key("apiVersion").string("v1").key("kind").string("Event");
+  w.key("metadata")
+      .begin_object()
+      .key("name")
+      .string(fmt::format("{}.{:x}.{}", pod.name, unix_seconds(clock_.wall()), events_++))
+      .key("namespace")
+      .string(pod.ns)
+      .end_object();
+  w.key("involvedObject").begin_object().key("apiVersion").string("v1").key("kind").string("Pod");
+  w.key("namespace")
+      .string(pod.ns)
+      .key("name")
+      .string(pod.name)
+      .key("uid")
+      .string(pod.uid)
+      .end_object();
+  w.key("type")
+      .string(warning ? "Warning" : "Normal")
+      .key("reason")
+      .string(reason)
+      .key("message")
+      .string(message);
+  w.key("source").begin_object().key("component").string(options_.scheduler_name).end_object();
+  w.key("firstTimestamp")
+      .string(now)
+      .key("lastTimestamp")
+      .string(now)
+      .key("count")
+      .integer(1)
+      .end_object();
+  client::ApiRequest request{.method = "POST",
+                             .path = fmt::format("/api/v1/namespaces/{}/events", pod.ns),
+                             .body = std::move(w).take(),
+                             .low_priority = true};
+  api_.send(std::move(request), [](const client::ApiResponse&) {});
+}
+
+}  // namespace tessera::sim
