@@ -83,8 +83,10 @@ std::optional<Suffix> read_suffix(std::string_view text) {
   }
   if (text.size() < 2 || (text[0] != 'e' && text[0] != 'E')) return std::nullopt;
   std::string_view digits = text.substr(1);
-  if (digits[0] == '+') digits.remove_prefix(1);
-  if (digits.empty() || digits[0] == '+') return std::nullopt;
+  if (digits[0] == '+') {
+    digits.remove_prefix(1);
+    if (digits.empty() || !is_digit(digits[0])) return std::nullopt;
+  }
   int exponent = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
   if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
