@@ -186,10 +186,9 @@ void ApiClient::Impl::start_calls(Lane& lane, MonoTime now) {
   while (!lane.waiting.empty() && lane.running < lane.parallel_limit && lane.bucket.take(now)) {
     std::unique_ptr<Call> call = std::move(lane.waiting.front());
     lane.waiting.pop_front();
-    if (!start(*call, now)) {
+    if (const Status started = start(*call, now); !started) {
       ApiResponse response;
-      const Result<const Secrets*> secrets = secrets_.current(now);
-      response.error = secrets ? "cannot start the transfer" : secrets.error().what;
+      response.error = started.error().what;
       end_call(std::move(call), std::move(response));
       continue;
     }
@@ -198,9 +197,9 @@ void ApiClient::Impl::start_calls(Lane& lane, MonoTime now) {
   }
 }
 
-bool ApiClient::Impl::start(Call& call, MonoTime now) {
+Status ApiClient::Impl::start(Call& call, MonoTime now) {
   const Result<const Secrets*> secrets = secrets_.current(now);
-  if (!secrets) return false;
+  if (!secrets) return tl::unexpected<Error>(secrets.error());
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(call.deadline - now);
   const Transfer::Options options{options_.user_agent, std::max(left, std::chrono::milliseconds(1)),
                                   false};
@@ -208,7 +207,10 @@ bool ApiClient::Impl::start(Call& call, MonoTime now) {
       std::make_unique<Transfer>(call.request, secrets_.credentials(), **secrets, options);
   call.transfer->set_tag(static_cast<Exchange*>(&call));
   call.started = now;
-  return curl_multi_add_handle(static_cast<CURLM*>(multi_), call.transfer->easy()) == CURLM_OK;
+  if (curl_multi_add_handle(static_cast<CURLM*>(multi_), call.transfer->easy()) != CURLM_OK) {
+    return fail(Code::kInternal, "cannot start the transfer");
+  }
+  return {};
 }
 
 void ApiClient::Impl::start_stream(std::unique_ptr<Stream> stream) {

@@ -92,7 +92,7 @@ struct ApiClient::Impl {
   void run_timers(MonoTime now);
   void drop_overdue(MonoTime now);
   void start_calls(Lane& lane, MonoTime now);
-  bool start(Call& call, MonoTime now);
+  Status start(Call& call, MonoTime now);
   void start_stream(std::unique_ptr<Stream> stream);
   void watch_silence(MonoTime now);
   bool collect();

@@ -71,7 +71,7 @@ std::optional<SecretStore::Stamp> SecretStore::stamp_of(const std::string& path)
 }
 
 Result<const Secrets*> SecretStore::current(MonoTime now) {
-  if (complete_ && checked_ && now - *checked_ < kCheckEvery && token_read_) return &secrets_;
+  if (complete_ && checked_ && now - *checked_ < kCheckEvery) return &secrets_;
   checked_ = now;
   for (const Status& status : {refresh_token(now), refresh_ca(), refresh_pair()}) {
     if (status) continue;
@@ -85,14 +85,15 @@ Result<const Secrets*> SecretStore::current(MonoTime now) {
 
 Status SecretStore::refresh_token(MonoTime now) {
   if (token_read_ && now - *token_read_ < kTokenAge) return {};
-  token_read_ = now;
   if (credentials_.token_file.empty()) {
     secrets_.token = credentials_.token;
+    token_read_ = now;
     return {};
   }
   Result<std::string> token = read_token(credentials_.token_file);
   if (token) {
     secrets_.token = *std::move(token);
+    token_read_ = now;
     return {};
   }
   if (secrets_.token.empty()) secrets_.token = credentials_.token;

@@ -33,7 +33,10 @@ class SecretStore {
   /// call.
   Result<const Secrets*> current(MonoTime now);
   /// The server answered 401: do not wait for the minute to pass.
-  void token_refused() { token_read_.reset(); }
+  void token_refused() {
+    token_read_.reset();
+    checked_.reset();
+  }
 
   static constexpr std::chrono::seconds kTokenAge{60};
   static constexpr std::chrono::seconds kCheckEvery{10};
