@@ -63,6 +63,7 @@ class Parser {
   /// Parses one value; trailing data is an error. Copies `text`, which may die at once.
   /// An empty text gives the error "EOF", one that is cut off "unexpected EOF".
   Result<Value> parse(std::string_view text);
+  Result<Value> parse(const char* text) { return parse(std::string_view(text)); }
   /// For bodies: takes the memory over and pads it in place, without a copy when there is capacity for 64 bytes more.
   Result<Value> parse(std::string&& text);
   /// The same on memory that stays the caller's: `text` gets padding (its size stays) and must outlive the Values.
