@@ -118,26 +118,19 @@ bool init_containers_finished(json::Value statuses, const Pod& pod) {
   return waiting_for > 0;
 }
 
-Status read_conditions(FieldReader& status, Pod& pod) {
-  Status result;
-  std::size_t index = 0;
-  status.array("conditions").for_each_element([&](json::Value condition) {
-    const std::string path = fmt::format("{}[{}]", status.path("conditions"), index++);
-    if (condition["type"].string() != "PodScheduled") return;
-    if (condition["status"].string() != "False") return;
-    const json::Value since = condition["lastTransitionTime"];
-    if (since.is_null_or_missing()) return;
-    const auto time = since.string()
-                          ? parse_rfc3339(*since.string())
-                          : Result<WallTime>(tl::unexpected(wrong_kind("", "a time", since)));
-    if (time) {
-      pod.unschedulable_since = *time;
-    } else {
-      result =
-          fail(Code::kInvalid, fmt::format("{}.lastTransitionTime: {}", path, time.error().what));
-    }
-  });
-  return result;
+Status read_condition(json::Value condition, const std::string& path, Pod& pod) {
+  if (condition["type"].string() != "PodScheduled") return {};
+  if (condition["status"].string() != "False") return {};
+  FieldReader fields(condition, path);
+  std::string since;
+  fields.string("lastTransitionTime", since);
+  if (!fields.status() || since.empty()) return fields.status();
+  const auto time = parse_rfc3339(since);
+  if (!time) {
+    return fail(Code::kInvalid, fields.path("lastTransitionTime") + ": " + time.error().what);
+  }
+  pod.unschedulable_since = *time;
+  return {};
 }
 
 Status read_pod_status(json::Value object, Pod& pod) {
@@ -146,7 +139,13 @@ Status read_pod_status(json::Value object, Pod& pod) {
   status.string("phase", phase);
   pod.phase = to_phase(phase);
   pod.init_finished = init_containers_finished(status.array("initContainerStatuses"), pod);
-  if (const Status conditions = read_conditions(status, pod); !conditions) return conditions;
+  std::size_t index = 0;
+  status.array("conditions").for_each_element([&](json::Value condition) {
+    const std::string path = fmt::format("{}[{}]", status.path("conditions"), index++);
+    if (Status read = read_condition(condition, path, pod); !read) {
+      status.fail_with(std::move(read.error()));
+    }
+  });
   return status.status();
 }
 

@@ -1,0 +1,274 @@
+#include "k8s/decode.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tessera::k8s {
+namespace {
+
+using testing::ElementsAre;
+using testing::Pair;
+
+Result<Pod> read_pod(std::string_view text, const Keep& keep = {}) {
+  json::Parser parser;
+  const auto value = parser.parse(text);
+  EXPECT_TRUE(value) << text;
+  return decode_pod(*value, keep);
+}
+
+Result<Node> read_node(std::string_view text, const Keep& keep = {}) {
+  json::Parser parser;
+  const auto value = parser.parse(text);
+  EXPECT_TRUE(value) << text;
+  return decode_node(*value, keep);
+}
+
+constexpr std::string_view kFullPod = R"({
+  "apiVersion":"v1","kind":"Pod",
+  "metadata":{"name":"p","namespace":"d","generateName":"p-","uid":"u-1","resourceVersion":"7",
+    "creationTimestamp":null,"deletionTimestamp":"2026-08-21T08:00:00Z",
+    "labels":{"app":"x","scheduling.x-k8s.io/pod-group":"g"},"annotations":{"a/b":"1","c":"2"},
+    "managedFields":[{"fieldsV1":{"f:x":{}}}]},
+  "spec":{"nodeName":"n1","schedulerName":"s","runtimeClassName":"rc","priorityClassName":"pc",
+    "initContainers":[
+      {"name":"i0","resources":{}},
+      {"name":"side","restartPolicy":"Always"}],
+    "containers":[
+      {"name":"c0","env":[],"securityContext":{"privileged":true},
+       "resources":{"limits":{"example.com/card":"1","cpu":2,"memory":1.5e9},"requests":{"cpu":"500m"}}},
+      {"name":"c1","env":null,"restartPolicy":"Always","resources":null}]},
+  "status":{"phase":"Pending","conditions":[
+      {"type":"Ready","status":"False","lastTransitionTime":"2026-01-01T00:00:00Z"},
+      {"type":"PodScheduled","status":"False","lastTransitionTime":"2026-08-21T09:00:00Z"}]}})";
+
+TEST(DecodePod, ReadsWhatASchedulerNeeds) {
+  const auto pod = read_pod(kFullPod);
+  ASSERT_TRUE(pod) << pod.error().what;
+  EXPECT_EQ(pod->name, "p");
+  EXPECT_EQ(pod->ns, "d");
+  EXPECT_EQ(pod->generate_name, "p-");
+  EXPECT_EQ(pod->uid, "u-1");
+  EXPECT_EQ(pod->resource_version, "7");
+  EXPECT_EQ(pod->pod_group, "g");
+  EXPECT_EQ(pod->node_name, "n1");
+  EXPECT_EQ(pod->scheduler_name, "s");
+  EXPECT_EQ(pod->runtime_class, "rc");
+  EXPECT_EQ(pod->priority_class, "pc");
+  EXPECT_TRUE(pod->terminating);
+  EXPECT_TRUE(pod->has_annotations);
+  EXPECT_EQ(pod->phase, Phase::kPending);
+  EXPECT_FALSE(pod->finished());
+  EXPECT_FALSE(pod->init_finished);
+  EXPECT_EQ(pod->unschedulable_since, *parse_rfc3339("2026-08-21T09:00:00Z"));
+  EXPECT_THAT(pod->annotations, ElementsAre(Pair("a/b", "1"), Pair("c", "2")));
+}
+
+TEST(DecodePod, ContainersAreInitFirstThenApp) {
+  const auto pod = read_pod(kFullPod);
+  ASSERT_TRUE(pod);
+  ASSERT_EQ(pod->containers.size(), 4U);
+  EXPECT_EQ(pod->init_count(), 2U);
+  const Container& plain = pod->containers[0];
+  EXPECT_TRUE(plain.init);
+  EXPECT_FALSE(plain.sidecar);
+  EXPECT_TRUE(plain.has_resources);
+  EXPECT_FALSE(plain.has_limits);
+  EXPECT_TRUE(pod->containers[1].sidecar);
+  const Container& app = pod->containers[2];
+  EXPECT_EQ(app.name, "c0");
+  EXPECT_TRUE(app.privileged);
+  EXPECT_TRUE(app.has_env);
+  EXPECT_TRUE(app.has_limits);
+  EXPECT_THAT(app.limits, ElementsAre(Pair("example.com/card", "1"), Pair("cpu", "2"),
+                                      Pair("memory", "1.5e9")));
+  EXPECT_THAT(app.requests, ElementsAre(Pair("cpu", "500m")));
+  const Container& last = pod->containers[3];
+  EXPECT_FALSE(last.init || last.sidecar || last.has_env || last.has_resources || last.privileged);
+}
+
+TEST(DecodePod, KeepsOnlyWhatIsAskedFor) {
+  Keep keep;
+  keep.annotation = [](std::string_view key) { return key == "c"; };
+  keep.label = [](std::string_view) { return false; };
+  keep.resource = [](std::string_view name) { return name.starts_with("example.com/"); };
+  const auto pod = read_pod(kFullPod, keep);
+  ASSERT_TRUE(pod);
+  EXPECT_THAT(pod->annotations, ElementsAre(Pair("c", "2")));
+  EXPECT_TRUE(pod->labels.empty());
+  EXPECT_EQ(pod->pod_group, "g") << "the group is found whatever labels are kept";
+  EXPECT_THAT(pod->containers[2].limits, ElementsAre(Pair("example.com/card", "1")));
+  EXPECT_TRUE(pod->containers[2].requests.empty());
+}
+
+TEST(DecodePod, EmptyAndNullPartsAreFine) {
+  for (std::string_view text : {"{}", R"({"metadata":null,"spec":null,"status":null})",
+                                R"({"metadata":{},"spec":{"containers":null},"status":{}})"}) {
+    const auto pod = read_pod(text);
+    ASSERT_TRUE(pod) << text;
+    EXPECT_TRUE(pod->containers.empty());
+    EXPECT_FALSE(pod->has_annotations);
+    EXPECT_EQ(pod->phase, Phase::kUnknown);
+  }
+}
+
+TEST(DecodePod, ARepeatedKeyKeepsItsLastValue) {
+  const auto pod = read_pod(R"({"metadata":{"annotations":{"a":"1","b":"2","a":"3"}}})");
+  ASSERT_TRUE(pod);
+  EXPECT_THAT(pod->annotations, ElementsAre(Pair("a", "3"), Pair("b", "2")));
+}
+
+TEST(DecodePod, PodGroupOfTheSpecCountsWithoutTheLabel) {
+  EXPECT_EQ(read_pod(R"({"spec":{"schedulingGroup":{"podGroupName":"g2"}}})")->pod_group, "g2");
+  EXPECT_EQ(read_pod(R"({"metadata":{"labels":{"scheduling.x-k8s.io/pod-group":"g1"}},
+                         "spec":{"schedulingGroup":{"podGroupName":"g2"}}})")
+                ->pod_group,
+            "g1");
+}
+
+TEST(DecodePod, PhasesThatEndAPod) {
+  EXPECT_TRUE(read_pod(R"({"status":{"phase":"Succeeded"}})")->finished());
+  EXPECT_TRUE(read_pod(R"({"status":{"phase":"Failed"}})")->finished());
+  EXPECT_FALSE(read_pod(R"({"status":{"phase":"Running"}})")->finished());
+  EXPECT_EQ(read_pod(R"({"status":{"phase":"Odd"}})")->phase, Phase::kUnknown);
+}
+
+struct InitCase {
+  std::string_view what, containers, statuses;
+  bool finished;
+};
+void PrintTo(const InitCase& c, std::ostream* out) { *out << c.what; }
+
+class InitFinished : public testing::TestWithParam<InitCase> {};
+TEST_P(InitFinished, OnlyWhenAllOrdinaryOnesEndedWell) {
+  const InitCase& c = GetParam();
+  const std::string text = R"({"spec":{"initContainers":)" + std::string(c.containers) +
+                           R"(},"status":{"initContainerStatuses":)" + std::string(c.statuses) +
+                           "}}";
+  const auto pod = read_pod(text);
+  ASSERT_TRUE(pod) << pod.error().what;
+  EXPECT_EQ(pod->init_finished, c.finished);
+}
+constexpr std::string_view kOne = R"([{"name":"a"}])";
+constexpr std::string_view kWithSidecar = R"([{"name":"s","restartPolicy":"Always"},{"name":"a"}])";
+INSTANTIATE_TEST_SUITE_P(
+    Table, InitFinished,
+    testing::Values(
+        InitCase{"no init containers", "[]", "[]", false},
+        InitCase{"no status yet", kOne, "null", false},
+        InitCase{"ended with 0", kOne, R"([{"name":"a","state":{"terminated":{"exitCode":0}}}])",
+                 true},
+        InitCase{"ended with 1", kOne, R"([{"name":"a","state":{"terminated":{"exitCode":1}}}])",
+                 false},
+        InitCase{"runs", kOne, R"([{"name":"a","state":{"running":{}}}])", false},
+        InitCase{
+            "sidecar runs", kWithSidecar,
+            R"([{"name":"s","state":{"running":{}}},{"name":"a","state":{"terminated":{"exitCode":0}}}])",
+            true},
+        InitCase{"only a sidecar", R"([{"name":"s","restartPolicy":"Always"}])",
+                 R"([{"name":"s","state":{"terminated":{"exitCode":0}}}])", false},
+        InitCase{"second has no status", R"([{"name":"a"},{"name":"b"}])",
+                 R"([{"name":"a","state":{"terminated":{"exitCode":0}}}])", false}));
+
+struct BadCase {
+  std::string_view text, error;
+};
+void PrintTo(const BadCase& c, std::ostream* out) { *out << c.text; }
+
+class PodRefused : public testing::TestWithParam<BadCase> {};
+TEST_P(PodRefused, NamingFieldAndValue) {
+  const auto pod = read_pod(GetParam().text);
+  ASSERT_FALSE(pod);
+  EXPECT_EQ(pod.error().code, Code::kInvalid);
+  EXPECT_EQ(pod.error().what, GetParam().error);
+}
+INSTANTIATE_TEST_SUITE_P(
+    Table, PodRefused,
+    testing::Values(
+        BadCase{"[]", "pod: expected an object, got an array"},
+        BadCase{"null", "pod: expected an object, got null"},
+        BadCase{R"({"metadata":5})", "metadata: expected an object, got number 5"},
+        BadCase{R"({"metadata":{"name":5.50}})",
+                "metadata.name: expected a string, got number 5.50"},
+        BadCase{R"({"metadata":{"annotations":{"a/b":true}}})",
+                R"(metadata.annotations["a/b"]: expected a string, got true)"},
+        BadCase{R"({"metadata":{"labels":"x"}})",
+                R"(metadata.labels: expected an object, got string "x")"},
+        BadCase{R"({"spec":{"containers":{}}})",
+                "spec.containers: expected an array, got an object"},
+        BadCase{R"({"spec":{"containers":[{},7]}})",
+                "spec.containers[1]: expected an object, got number 7"},
+        BadCase{
+            R"({"spec":{"containers":[{},{"resources":{"limits":{"example.com/card":"1x"}}}]}})",
+            R"(spec.containers[1].resources.limits["example.com/card"]: invalid quantity "1x": unknown suffix)"},
+        BadCase{
+            R"({"spec":{"initContainers":[{"resources":{"requests":{"cpu":[]}}}]}})",
+            R"(spec.initContainers[0].resources.requests["cpu"]: expected a quantity, got an array)"},
+        BadCase{
+            R"({"spec":{"containers":[{"securityContext":{"privileged":"yes"}}]}})",
+            R"(spec.containers[0].securityContext.privileged: expected true or false, got string "yes")"},
+        BadCase{R"({"spec":{"schedulingGroup":{"podGroupName":1}}})",
+                "spec.schedulingGroup.podGroupName: expected a string, got number 1"},
+        BadCase{R"({"status":{"phase":1}})", "status.phase: expected a string, got number 1"},
+        BadCase{
+            R"({"status":{"conditions":[{},{"type":"PodScheduled","status":"False","lastTransitionTime":"soon"}]}})",
+            R"(status.conditions[1].lastTransitionTime: invalid RFC 3339 time "soon")"},
+        BadCase{
+            R"({"status":{"conditions":[{"type":"PodScheduled","status":"False","lastTransitionTime":5}]}})",
+            "status.conditions[0].lastTransitionTime: expected a string, got number 5"}));
+
+TEST(DecodePod, WrongTypesInFieldsThatNobodyNeedsAreFine) {
+  EXPECT_TRUE(read_pod(R"({"kind":5,"metadata":{"managedFields":7,"ownerReferences":"x"},
+    "spec":{"volumes":3,"containers":[{"image":false,"ports":{}}]},
+    "status":{"podIP":[],"conditions":[{"type":"Ready","lastTransitionTime":4}]}})"));
+  Keep none;
+  none.annotation = none.label = none.resource = [](std::string_view) { return false; };
+  EXPECT_TRUE(read_pod(R"({"metadata":{"annotations":{"x":5}},
+    "spec":{"containers":[{"resources":{"limits":{"cpu":"bad"}}}]}})",
+                       none));
+}
+
+TEST(DecodeNode, ReadsNameMapsAndResources) {
+  Keep keep;
+  keep.resource = [](std::string_view name) { return name != "cpu"; };
+  const auto node = read_node(R"({"metadata":{"name":"n1","uid":"u","resourceVersion":"9",
+      "labels":{"zone":"a"},"annotations":{"example.com/register":"x"}},
+    "status":{"allocatable":{"cpu":"4","example.com/card":"8"},"capacity":{"example.com/card":10}}})",
+                              keep);
+  ASSERT_TRUE(node) << node.error().what;
+  EXPECT_EQ(node->name, "n1");
+  EXPECT_EQ(node->uid, "u");
+  EXPECT_EQ(node->resource_version, "9");
+  EXPECT_THAT(node->labels, ElementsAre(Pair("zone", "a")));
+  EXPECT_THAT(node->annotations, ElementsAre(Pair("example.com/register", "x")));
+  EXPECT_THAT(node->allocatable, ElementsAre(Pair("example.com/card", "8")));
+  EXPECT_THAT(node->capacity, ElementsAre(Pair("example.com/card", "10")));
+}
+
+TEST(DecodeNode, ErrorsNameTheField) {
+  EXPECT_EQ(read_node("5").error().what, "node: expected an object, got number 5");
+  EXPECT_EQ(read_node(R"({"status":{"capacity":{"a":{}}}})").error().what,
+            R"(status.capacity["a"]: expected a quantity, got an object)");
+  EXPECT_EQ(read_node(R"({"metadata":{"name":[]}})").error().what,
+            "metadata.name: expected a string, got an array");
+}
+
+TEST(DecodeMeta, ReadsIdentityOfAnyObject) {
+  json::Parser parser;
+  const auto value =
+      parser.parse(R"({"metadata":{"name":"q","namespace":"d","uid":"u","resourceVersion":"3"}})");
+  const auto meta = decode_meta(*value);
+  ASSERT_TRUE(meta);
+  EXPECT_EQ(meta->name + meta->ns + meta->uid + meta->resource_version, "qdu3");
+  EXPECT_FALSE(decode_meta(*parser.parse("[]")));
+  EXPECT_FALSE(decode_meta(*parser.parse(R"({"metadata":{"uid":5}})")));
+}
+
+TEST(StringMapFind, GivesTheValueOrNothing) {
+  const StringMap map{{"a", "1"}};
+  ASSERT_NE(find(map, "a"), nullptr);
+  EXPECT_EQ(*find(map, "a"), "1");
+  EXPECT_EQ(find(map, "b"), nullptr);
+}
+
+}  // namespace
+}  // namespace tessera::k8s
