@@ -1,6 +1,8 @@
-/// An API server inside the program, for the demo and the integration tests; never in production. Pods (with binding, status), nodes,
-/// events, namespaces, resourcequotas, leases, discovery, /version, /healthz; resourceVersion, optimistic locking, paged lists, watches
-/// with bookmarks, merge, strategic-merge and JSON patches, field and label selectors, Table output. A real kubectl works on it.
+/// An API server inside the program, for the demo and the integration tests; never in production.
+/// Pods (with binding, status), nodes, events, namespaces, resourcequotas, leases, discovery,
+/// /version, /healthz; resourceVersion, optimistic locking, paged lists, watches with bookmarks,
+/// merge, strategic-merge and JSON patches, field and label selectors, Table output. A real kubectl
+/// works on it.
 #pragma once
 
 #include <chrono>
@@ -16,15 +18,17 @@
 
 namespace tessera::sim {
 
-/// Applies to requests whose "VERB path" contains `match` (e.g. "PATCH /api/v1/nodes/"), `times` times (-1 = until cleared).
+/// Applies to requests over HTTP whose "VERB path?query" contains `match` (e.g. "PATCH
+/// /api/v1/nodes/", "watch=true"), `times` times
+/// (-1 = until cleared). The first fault that matches acts.
 struct Fault {
   std::string match;
   int times = 1;
-  int status = 0;                            ///< 409, 410, 429, 500: answered instead; 0 = only delay / cut
+  int status = 0;  ///< 409, 410, 429, 500: answered instead; 0 = only delay / cut
   std::chrono::milliseconds delay{0};
   std::chrono::milliseconds retry_after{0};  ///< with 429
-  bool drop_after_effect = false;            ///< the write happens, the connection is cut without an answer
-  bool cut = false;                          ///< the connection is cut before anything happens
+  bool drop_after_effect = false;  ///< the write happens, the connection is cut without an answer
+  bool cut = false;                ///< the connection is cut before anything happens
 };
 
 class ApiServer {
@@ -32,24 +36,31 @@ class ApiServer {
   struct Options {
     std::string address = "127.0.0.1:0";
     std::chrono::milliseconds bookmark_interval{1000};
-    std::size_t history = 10'000;             ///< events kept for resuming watches; older = 410
-    std::string token;                        ///< non-empty: required as bearer token
+    std::size_t history = 10'000;  ///< events kept for resuming watches; older = 410
+    std::string token;             ///< non-empty: required as bearer token
   };
   static Result<std::unique_ptr<ApiServer>> start(Options options, const Clock& clock);
   ~ApiServer();
   std::string url() const;
-  std::string kubeconfig() const;             ///< YAML text
+  std::string kubeconfig() const;  ///< YAML text
   void inject(Fault fault);
   void clear_faults();
-  void drop_watches();                        ///< cuts every watch connection
-  void stall_watches(bool stalled);           ///< keeps them open but silent
-  void forget_history();                      ///< resumed watches get 410
+  void drop_watches();               ///< cuts every watch connection
+  void stall_watches(bool stalled);  ///< keeps them open but silent
+  void forget_history();             ///< resumed watches get 410
 
-  /// In-process access, same effects as over HTTP. `path` as in the API, e.g. "/api/v1/namespaces/default/pods".
-  struct Answer { int status = 0; std::string body; };
-  Answer request(std::string_view method, std::string_view path, std::string_view body = {}, std::string_view content_type = "application/json");
+  /// In-process access, same effects as over HTTP but without faults, token and counts; no watches.
+  /// `path` as in the API, e.g. "/api/v1/namespaces/default/pods".
+  struct Answer {
+    int status = 0;
+    std::string body;
+  };
+  Answer request(std::string_view method, std::string_view path, std::string_view body = {},
+                 std::string_view content_type = "application/json");
 
-  /// "user-agent prefix|VERB resource" -> count, e.g. "tessera|PATCH nodes" (watches and lists as VERB list/watch).
+  /// "user-agent prefix|VERB resource" -> count, e.g. "tessera|PATCH nodes", "tessera|POST
+  /// pods/binding"; lists and watches count as "tessera|LIST pods", "tessera|WATCH pods". The
+  /// prefix ends before the first '/' or blank.
   std::map<std::string, std::uint64_t> request_counts() const;
 
  private:
