@@ -152,7 +152,12 @@ RequestParser::Step RequestParser::Impl::put(std::string_view bytes, std::size_t
     fault = fault_of(code, std::move(parser->fault));
     return parser->too_large ? Step::kTooLarge : Step::kBad;
   }
-  if (in_header) return parser->is_header_done() ? Step::kHeader : Step::kMore;
+  if (in_header && parser->is_header_done()) return Step::kHeader;
+  if (in_header && bytes.substr(consumed).find("\r\n\r\n") != std::string_view::npos) {
+    // Beast counts characters: a short word where the version belongs looks unfinished to it.
+    fault = {400, "malformed request line"};
+    return Step::kBad;
+  }
   return parser->is_done() ? Step::kDone : Step::kMore;
 }
 
