@@ -12,6 +12,8 @@
 namespace tessera::core {
 namespace {
 
+__extension__ using Wide = __int128;
+
 constexpr int kPatience = 1'000'000;
 
 struct Want {
@@ -165,7 +167,8 @@ class NodeOracle {
   static std::int64_t memory(const Want& want, const Device& device) {
     if (want.ask.memory.v > 0) return want.ask.memory.v;
     const std::int64_t percent = want.ask.memory_percent;
-    return percent >= 1 && percent <= 100 ? device.memory.v * percent / 100 : 0;
+    if (percent < 1 || percent > 100) return 0;
+    return static_cast<std::int64_t>(static_cast<Wide>(device.memory.v) * percent / 100);
   }
   static std::int64_t cores(const Want& want) {
     if (want.ask.cores.v > 100) return 100;

@@ -1,0 +1,88 @@
+#include "core/ledger.h"
+
+#include <gtest/gtest.h>
+
+#include "core/test_builders.h"
+
+namespace tessera::core {
+namespace {
+
+using namespace testing;
+constexpr auto kInit = PositionKind::kInit;
+constexpr auto kSidecar = PositionKind::kSidecar;
+constexpr auto kApp = PositionKind::kApp;
+
+class LedgerTest : public ::testing::Test {
+ protected:
+  LedgerTest() : cluster_(VendorTable(1)) {
+    id_ = add_busy_node(cluster_, "n1", {{card("a"), 1, 1000, 10}, {card("b")}});
+    ledger_.open(cluster_.node(id_));
+  }
+  Ledger::Slice slice(std::uint32_t position, PositionKind kind, std::int64_t memory) {
+    return {position, kind, {1, {memory}, {5}}};
+  }
+  Cluster cluster_;
+  NodeId id_;
+  Ledger ledger_;
+};
+
+TEST_F(LedgerTest, RollbackRestoresEverythingAfterTheMark) {
+  ledger_.take(0, slice(0, kApp, 100));
+  const Ledger::Mark mark = ledger_.mark();
+  const Usage before = ledger_.total(0);
+  ledger_.take(0, slice(1, kApp, 200));
+  ledger_.take(1, slice(2, kInit, 300));
+  ledger_.rollback(mark);
+  EXPECT_EQ(ledger_.total(0), before);
+  EXPECT_EQ(ledger_.total(1), Usage{});
+  EXPECT_FALSE(ledger_.touched(1));
+  EXPECT_EQ(ledger_.entries().size(), 1U);
+  ledger_.rollback(0);
+  EXPECT_EQ(ledger_.total(0), (Usage{1, {1000}, {10}}));
+}
+
+TEST_F(LedgerTest, TotalIsSidecarsPlusTheLargerOfInitAndApps) {
+  ledger_.take(0, slice(0, kSidecar, 100));
+  ledger_.take(0, slice(1, kInit, 5000));
+  ledger_.take(0, slice(2, kInit, 4000));
+  ledger_.take(0, slice(3, kApp, 2000));
+  ledger_.take(0, slice(4, kApp, 1500));
+  EXPECT_EQ(ledger_.total(0), (Usage{1 + 1 + 2, {1000 + 100 + 5000}, {10 + 5 + 10}}));
+}
+
+TEST_F(LedgerTest, WhatAContainerFindsInUse) {
+  ledger_.take(0, slice(0, kSidecar, 100));
+  ledger_.take(0, slice(1, kInit, 5000));
+  EXPECT_EQ(ledger_.seen(0, kInit, 2).memory, MiB{1100}) << "the init container before has ended";
+  EXPECT_EQ(ledger_.seen(0, kInit, 1).memory, MiB{6100}) << "its own other card entry has not";
+  EXPECT_EQ(ledger_.seen(0, kSidecar, 2).memory, MiB{6100}) << "its charge stays beside the peak";
+  EXPECT_EQ(ledger_.seen(0, kApp, 3).memory, MiB{1100});
+  ledger_.take(0, slice(3, kApp, 2000));
+  EXPECT_EQ(ledger_.seen(0, kApp, 4).memory, MiB{3100});
+  EXPECT_EQ(ledger_.seen(1, kApp, 4), Usage{}) << "another card";
+}
+
+TEST_F(LedgerTest, TotalWithIsTotalAfterTake) {
+  ledger_.take(0, slice(0, kInit, 700));
+  const Usage foretold = ledger_.total_with(0, slice(1, kApp, 900));
+  const Usage untouched = ledger_.total_with(1, slice(1, kApp, 900));
+  ledger_.take(0, slice(1, kApp, 900));
+  ledger_.take(1, slice(1, kApp, 900));
+  EXPECT_EQ(ledger_.total(0), foretold);
+  EXPECT_EQ(ledger_.total(1), untouched);
+}
+
+TEST_F(LedgerTest, OwnUseCountsAsFreeAndOpenStartsAfresh) {
+  ledger_.take(0, slice(0, kApp, 100));
+  const std::vector<Ledger::OwnUse> own = {{0, {1, {600}, {10}}}};
+  ledger_.open(cluster_.node(id_), own);
+  EXPECT_TRUE(ledger_.has_own());
+  EXPECT_EQ(ledger_.total(0), (Usage{0, {400}, {0}}));
+  EXPECT_TRUE(ledger_.entries().empty());
+  ledger_.open(cluster_.node(id_));
+  EXPECT_FALSE(ledger_.has_own());
+  EXPECT_EQ(ledger_.base(0).memory, MiB{1000});
+}
+
+}  // namespace
+}  // namespace tessera::core
