@@ -1,5 +1,6 @@
-/// The running scheduler: extender (filter, bind), webhook, probes, metrics, binder, caches; everything that `tessera serve` is.
-/// One thread owns the cluster state; HTTP threads and the API client send it messages. Flags: spec/scheduler.md section 1.1, D11, D20, D21.
+/// The running scheduler: extender (filter, bind), webhook, probes, metrics, binder, caches;
+/// everything that `tessera serve` is. One thread owns the cluster state; HTTP threads and the API
+/// client send it messages. Flags: spec/scheduler.md section 1.1, D11, D20, D21.
 #pragma once
 
 #include <chrono>
@@ -18,7 +19,7 @@ struct ServeOptions {
   std::string cert_file, key_file;
   std::string scheduler_name;
   std::string node_policy = "binpack", device_policy = "spread";
-  std::string metrics_bind = ":9395";        ///< "" or "0" = metrics only on the main listener
+  std::string metrics_bind = ":9395";  ///< "" or "0" = metrics only on the main listener
   std::string node_label_selector;
   double kube_qps = 200, kube_burst = 400;
   std::chrono::milliseconds kube_timeout{0};
@@ -26,25 +27,32 @@ struct ServeOptions {
   std::chrono::milliseconds node_lock_retry_timeout{28'000};
   std::chrono::milliseconds reservation_ttl{600'000};
   bool force_overwrite_default_scheduler = true;
-  std::string device_config;                 ///< YAML text (the caller read the file)
-  std::string nodes_form = "simulate";       ///< or "live" (D6)
-  bool write_node_label_by_patch = false;    ///< --write-node-label=patch (D21)
+  std::string device_config;               ///< YAML text (the caller read the file)
+  std::string nodes_form = "simulate";     ///< or "live" (D6)
+  bool write_node_label_by_patch = false;  ///< --write-node-label=patch (D21)
   std::size_t extender_max_body = 128u << 20, webhook_max_body = 8u << 20;
   std::chrono::milliseconds cert_poll{10'000};
+  std::chrono::milliseconds ready_wait{
+      25'000};  ///< how long a filter or bind call waits for the caches
   int http_threads = 1;
 };
 
 class Server {
  public:
-  /// Listens and starts to fill its caches; returns without waiting for them. Errors: bad options, ports in use.
-  static Result<std::unique_ptr<Server>> start(const ServeOptions& options, const client::Credentials& credentials, const Clock& clock);
+  /// Listens and starts to fill its caches; returns without waiting for them. Errors: bad options,
+  /// ports in use.
+  static Result<std::unique_ptr<Server>> start(const ServeOptions& options,
+                                               const client::Credentials& credentials,
+                                               const Clock& clock);
   ~Server();
   std::uint16_t port() const;
-  std::uint16_t metrics_port() const;
-  bool ready() const;                                     ///< caches are synced
+  std::uint16_t metrics_port() const;  ///< 0 when there is no such listener
+  bool ready() const;                  ///< caches are synced
   bool wait_ready(std::chrono::milliseconds limit) const;
-  void stop();                                            ///< refuse new work, finish binds in flight for a moment, end
-  std::string self_check();                               ///< differences between books and a rebuild; "" = none (blocks on the state thread)
+  void stop();                  ///< refuse new work, finish binds in flight for a moment, end
+  Status reload_certificate();  ///< at once instead of with the next poll
+  std::string self_check();  ///< differences between books and a rebuild; "" = none (blocks on the
+                             ///< state thread)
  private:
   struct Impl;
   explicit Server(std::unique_ptr<Impl> impl);

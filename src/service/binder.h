@@ -1,0 +1,113 @@
+/// The binds of all nodes: a queue per node, one pod at a time between lock and the agent's
+/// release, waiting by watch instead of failing. Source: decisions D11, spec/scheduler.md
+/// section 13. Thread rule: owned by the state thread.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "k8s/extender.h"
+#include "service/binding_writer.h"
+#include "service/books.h"
+#include "service/events.h"
+#include "service/lock_keeper.h"
+#include "service/lock_writer.h"
+#include "service/measures.h"
+#include "service/task_thread.h"
+#include "vendors/vendors.h"
+
+namespace tessera::service {
+
+struct BindCall {
+  k8s::BindArgs args;
+  std::function<void(const std::string& error)>
+      answer;  ///< "" = bound; called exactly once, unless the client has gone
+  std::shared_ptr<std::atomic<bool>> client_gone;  ///< may be null
+  MonoTime arrived{};
+};
+
+class Binder {
+ public:
+  struct Parts {
+    TaskThread& state;
+    Books& books;
+    LockWriter& locks;
+    LockKeeper& keeper;
+    BindingWriter& bindings;
+    Events& events;
+    const Measures& measures;
+    const vendors::Vendors& vendors;
+    const Clock& clock;
+  };
+  struct Options {
+    std::chrono::milliseconds lock_timeout{300'000};
+    std::chrono::milliseconds retry_timeout{28'000};
+  };
+  Binder(Parts parts, Options options);
+
+  void bind(BindCall call);
+  /// Something that a waiting bind depends on may have changed.
+  void pump(const std::string& node);
+  /// Once a second: clients that have gone, locks that have expired.
+  void tick();
+  /// Refuses everything that waits; what has its lock goes on.
+  void shut_down();
+
+  std::size_t waiting() const;
+  std::size_t active() const;
+  bool has_work(const std::string& node) const;
+
+ private:
+  struct Job {
+    k8s::BindArgs args;
+    std::vector<BindCall> calls;  ///< repeated calls for the same pod and node share one job
+    MonoTime arrived{}, deadline{};
+    std::string lock_value;
+    bool active = false;  ///< lock asked for, or binding under way: no way back by time or by a
+                          ///< client that hangs up
+    bool done = false;
+  };
+  using JobPtr = std::shared_ptr<Job>;
+  struct Queue {
+    std::deque<JobPtr> waiting;
+    JobPtr active;
+  };
+
+  void find_pod(const JobPtr& job);
+  void fetch_pod(const JobPtr& job);
+  void admit(const JobPtr& job);
+  bool join_running(const JobPtr& job);
+  std::string check_pod(const JobPtr& job, const PodRecord& pod) const;
+  std::string secure_reservation(PodRecord& pod, const std::string& node);
+  bool needs_lock(const PodRecord& pod) const;
+  void enqueue(const JobPtr& job);
+  void time_out(const JobPtr& job);
+  bool clients_gone(const Job& job) const;
+  void drop_gone(Queue& queue);
+  bool recheck(const JobPtr& job);
+  void take_lock(const JobPtr& job, const LockKeeper::View& view);
+  void lock_answered(const JobPtr& job, const LockKeeper::View& view, const Status& status);
+  void write_binding(const JobPtr& job);
+  void binding_answered(const JobPtr& job, BindingOutcome outcome, const std::string& problem);
+  void back_out(const JobPtr& job, const std::string& problem);
+  void succeed(const JobPtr& job);
+  void fail_job(const JobPtr& job, const std::string& problem, bool end_reservation);
+  void close(const JobPtr& job, const std::string& error);
+  void leave_queue(const JobPtr& job);
+  void set_stage(const Job& job, BindStage stage);
+
+  Parts p_;
+  Options options_;
+  std::unordered_map<std::string, Queue> queues_;    // by node
+  std::unordered_map<std::string, JobPtr> running_;  // by pod uid: queued or active
+  bool shutting_down_ = false;
+};
+
+}  // namespace tessera::service

@@ -1,0 +1,60 @@
+/// Creates the Binding that carries the pod's annotations in the same write, and finds out what
+/// happened when the answer does not say. Source: spec/node-agent-protocol.md section 5, decisions
+/// D21. Thread rule: owned by the state thread; answers come back to it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "client/api.h"
+#include "core/allocation.h"
+#include "service/lock_writer.h"
+#include "service/task_thread.h"
+#include "vendors/vendors.h"
+
+namespace tessera::service {
+
+struct BindingOrder {
+  std::string ns, name, uid, node;
+  const core::Allocation* allocation = nullptr;  ///< nullptr: no device annotations
+  WallTime decided_at{};
+};
+
+enum class BindingOutcome : std::uint8_t {
+  kBound,
+  kRefused,  ///< the pod is not bound to the node by this call
+  kUnknown,  ///< the API server cannot be asked: the watch will tell
+};
+
+class BindingWriter {
+ public:
+  using Done = std::function<void(BindingOutcome, std::string problem)>;
+
+  BindingWriter(client::ApiClient& api, TaskThread& state, LockWriter& locks,
+                const vendors::Vendors& vendors, const Clock& clock, bool write_label_by_patch);
+
+  void write(const BindingOrder& order, Done done);
+  /// The body of the Binding, for tests too.
+  std::string body(const BindingOrder& order) const;
+
+ private:
+  struct Job;
+  void answered(const std::shared_ptr<Job>& job, const client::ApiResponse& response);
+  void verify(std::shared_ptr<Job> job, std::string problem, int tries_left);
+  void bound(const std::shared_ptr<Job>& job);
+
+  client::ApiClient& api_;
+  TaskThread& state_;
+  LockWriter& locks_;
+  const vendors::Vendors& vendors_;
+  const Clock& clock_;
+  bool write_label_by_patch_;
+};
+
+/// A node name can be too long for a label (S-32): then the label is left out.
+bool is_label_value(std::string_view text);
+
+}  // namespace tessera::service

@@ -1,0 +1,107 @@
+/// Everything the scheduler knows: the cluster's books, what the watches said of pods and nodes,
+/// and what was decided here that the watches do not show yet. The latest resourceVersion wins,
+/// whether it came by watch or as the answer to one of our own writes. Thread rule: owned by the
+/// state thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/clock.h"
+#include "core/cluster.h"
+#include "obs/metrics.h"
+#include "service/facts.h"
+
+namespace tessera::service {
+
+enum class BindStage : std::uint8_t { kNone, kQueued, kActive };
+
+struct PodRecord {
+  PodFact fact;        ///< request and allocation are moved out of it
+  bool seen = false;   ///< a watch has shown it; else only a filter or bind call named it
+  MonoTime touched{};  ///< last news
+  std::optional<core::Request> request;  ///< while not bound
+  WallTime reserved_at{};
+  BindStage stage = BindStage::kNone;
+  std::string bind_node;  ///< while stage is not kNone
+};
+
+struct NodeRecord {
+  NodeFact fact;  ///< spec is moved into the cluster
+  NodeId id;
+  MonoTime touched{};
+};
+
+class Books {
+ public:
+  Books(core::VendorTable rules, const Clock& clock, std::chrono::milliseconds reservation_ttl,
+        obs::Metrics& metrics);
+
+  core::Cluster& cluster() { return cluster_; }
+  const core::Cluster& cluster() const { return cluster_; }
+
+  // News from the API server.
+  void apply(PodFact fact);
+  void remove_pod(const std::string& uid);
+  void apply(NodeFact fact,
+             MonoTime list_begin = {});  ///< list_begin: of the list that names it, else zero
+  void remove_node(const std::string& name, std::uint64_t version);
+  /// A list that began at `begin` named exactly these: what is older and was not named is gone.
+  void pods_listed(const std::unordered_set<std::string>& uids, MonoTime begin);
+  void nodes_listed(const std::unordered_set<std::string>& names, MonoTime begin);
+
+  // Decisions.
+  /// The record of a pod that a call names: made when no watch has shown it yet.
+  PodRecord& note_pod(const std::string& ns, const std::string& name, const std::string& uid);
+  Status reserve(PodRecord& pod, core::Allocation allocation);
+  void extend_reservation(const std::string& uid, std::chrono::milliseconds beyond_ttl);
+  /// Ends a reservation; what is bound stays.
+  void end_reservation(const std::string& uid);
+  /// Our own Binding was accepted. False when the pod is gone meanwhile.
+  bool bound(const std::string& uid, const std::string& node);
+  void expire_reservations();
+
+  PodRecord* pod(const std::string& uid);
+  PodRecord* pod_by_name(std::string_view ns, std::string_view name);
+  NodeRecord* node(std::string_view name);
+  bool deleted_recently(const std::string& uid) const { return deleted_.contains(uid); }
+  const std::unordered_map<std::string, PodRecord>& pods() const { return pods_; }
+  const std::unordered_map<std::string, NodeRecord>& nodes() const { return nodes_; }
+  const std::unordered_set<std::string>& locked_nodes() const { return locked_nodes_; }
+  std::size_t reservation_count() const { return reserved_.size(); }
+
+  /// Called after news of a node (also its removal), and of a pod that has changed in a way a lock
+  /// depends on.
+  std::function<void(const std::string& node)> on_node_change;
+  std::function<void(const PodRecord& pod)> on_pod_change;
+
+ private:
+  void settle(PodRecord& pod, PodFact& fact);
+  void settle_unbound(PodRecord& pod, PodFact& fact, bool condition_is_new);
+  void settle_bound(PodRecord& pod, PodFact& fact);
+  void report_problem(const PodFact& fact, const std::string& before);
+  void forget(const std::string& uid);
+  void index_name(const PodRecord& pod);
+
+  core::Cluster cluster_;
+  const Clock& clock_;
+  std::chrono::milliseconds ttl_;
+  std::unordered_map<std::string, PodRecord> pods_;       // by uid
+  std::unordered_map<std::string, std::string> by_name_;  // "ns/name" -> uid of the latest
+  std::unordered_map<std::string, NodeRecord> nodes_;
+  std::unordered_set<std::string> locked_nodes_;
+  std::unordered_set<std::string> reserved_;
+  std::unordered_set<std::string> deleted_;
+  std::deque<std::string> deleted_order_;
+  obs::Counter bad_annotations_, node_mismatches_, expired_, bad_registers_;
+};
+
+}  // namespace tessera::service

@@ -1,0 +1,66 @@
+/// The watches: pods and nodes are trimmed on the API client's thread and travel to the books as
+/// messages, in order. Thread rule: made, started and stopped by the owner; handlers run on the
+/// client thread, what they post on the state thread.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_set>
+
+#include "base/clock.h"
+#include "client/api.h"
+#include "client/reflector.h"
+#include "service/books.h"
+#include "service/facts.h"
+#include "service/measures.h"
+#include "service/task_thread.h"
+
+namespace tessera::service {
+
+class Caches {
+ public:
+  struct Options {
+    std::string node_label_selector;
+    std::uint64_t jitter_seed = 1;
+  };
+  Caches(client::ApiClient& api, TaskThread& state, const FactReader& reader, Books& books,
+         const Measures& measures, const Clock& clock, const Options& options);
+  ~Caches();
+
+  void start();
+  void stop();
+  bool synced() const { return pods_synced_ && nodes_synced_; }
+  /// What is still missing, in words; "" when synced.
+  std::string missing() const;
+
+  std::function<void()> on_synced;  ///< state thread, once
+
+ private:
+  /// What a list under way has named; touched by the client thread only.
+  struct Listing {
+    bool running = false;
+    MonoTime begin{};
+    std::unordered_set<std::string> named;
+  };
+  client::ReflectorHandlers pod_handlers();
+  client::ReflectorHandlers node_handlers();
+  void pod_object(json::Value object);
+  void pod_deleted(json::Value object);
+  void node_object(json::Value object);
+  void node_deleted(json::Value object);
+  void list_begins(Listing& listing) const;
+  void mark_synced(std::atomic<bool>& flag);
+
+  TaskThread& state_;
+  const FactReader& reader_;
+  Books& books_;
+  const Measures& measures_;
+  const Clock& clock_;
+  Listing pod_listing_, node_listing_;
+  std::atomic<bool> pods_synced_{false}, nodes_synced_{false};
+  std::unique_ptr<client::Reflector> pods_, nodes_;
+};
+
+}  // namespace tessera::service

@@ -1,0 +1,132 @@
+#include "service/facts.h"
+
+#include <utility>
+
+#include "base/text.h"
+#include "k8s/decode.h"
+#include "service/keys.h"
+
+namespace tessera::service {
+namespace {
+
+bool is_own_annotation(std::string_view key) {
+  return key == kNodeLockKey || key == kAssignedNodeKey || key == kAssignedTimeKey ||
+         key == kBindPhaseKey || key == kBindTimeKey;
+}
+
+std::string annotation_or_empty(const k8s::Pod& pod, std::string_view key) {
+  const std::string* value = k8s::find(pod.annotations, key);
+  return value == nullptr ? std::string() : *value;
+}
+
+std::optional<WallTime> parse_bind_time(std::string_view seconds) {
+  const Result<std::int64_t> value = text::parse_int(seconds, 64);
+  if (!value || *value < 0 || *value > 100'000'000'000) return std::nullopt;
+  return WallTime(std::chrono::seconds(*value));
+}
+
+/// What the pod says it holds, cut so that a log line stays one.
+std::string shown_allocation(const k8s::Pod& pod, const vendors::Vendors& vendors) {
+  std::string out;
+  for (const vendors::Vendor& vendor : vendors.all()) {
+    const std::string* value = k8s::find(pod.annotations, vendor.allocated_key);
+    if (value == nullptr) continue;
+    out += out.empty() ? "" : " ";
+    out += vendor.allocated_key + "=" + text::quote(value->substr(0, 256));
+  }
+  return out;
+}
+
+}  // namespace
+
+FactReader::FactReader(const vendors::Vendors& vendors, vendors::PolicyDefaults defaults)
+    : vendors_(vendors), defaults_(std::move(defaults)), keep_(vendors.keep()) {
+  keep_.annotation = [inner = keep_.annotation](std::string_view key) {
+    return is_own_annotation(key) || !inner || inner(key);
+  };
+}
+
+Result<PodFact> FactReader::read_pod(json::Value object) const {
+  Result<k8s::Pod> pod = k8s::decode_pod(object, keep_);
+  if (!pod) return tl::unexpected(pod.error());
+  return read_pod(*pod);
+}
+
+PodFact FactReader::read_pod(const k8s::Pod& pod) const {
+  PodFact fact;
+  fact.ns = pod.ns;
+  fact.name = pod.name;
+  fact.uid = pod.uid;
+  fact.version = version_number(pod.resource_version);
+  fact.node = pod.node_name;
+  fact.asks_devices = vendors_.asks_devices(pod);
+  fact.finished = pod.finished();
+  fact.terminating = pod.terminating;
+  fact.started = pod.phase == k8s::Phase::kRunning;
+  fact.init_finished = pod.init_finished;
+  fact.unschedulable_since = pod.unschedulable_since;
+  fact.bind_phase = annotation_or_empty(pod, kBindPhaseKey);
+  fact.bind_time = parse_bind_time(annotation_or_empty(pod, kBindTimeKey));
+  fact.annotated_node = annotation_or_empty(pod, kAssignedNodeKey);
+  if (!fact.asks_devices || fact.finished) return fact;
+  if (fact.node.empty()) {
+    Result<vendors::Demand> demand = vendors_.demand(pod, defaults_);
+    if (demand)
+      fact.request = std::move(demand->request);
+    else
+      fact.problem = demand.error().what;
+    return fact;
+  }
+  Result<core::Allocation> allocation = vendors_.decode(pod);
+  if (allocation) {
+    allocation->node = fact.node;  // the node it runs on, whatever the annotation says
+    fact.allocation = std::move(*allocation);
+  } else {
+    fact.problem = allocation.error().what;
+    const std::string shown = shown_allocation(pod, vendors_);
+    if (!shown.empty()) fact.problem += ": " + shown;
+  }
+  return fact;
+}
+
+Result<NodeFact> FactReader::read_node(json::Value object) const {
+  Result<k8s::Node> node = k8s::decode_node(object, keep_);
+  if (!node) return tl::unexpected(node.error());
+  return read_node(*node);
+}
+
+NodeFact FactReader::read_node(const k8s::Node& node) const {
+  vendors::NodeReading reading = vendors_.read_node(node);
+  NodeFact fact;
+  fact.name = node.name;
+  fact.uid = node.uid;
+  fact.resource_version = node.resource_version;
+  fact.version = version_number(node.resource_version);
+  if (const std::string* lock = k8s::find(node.annotations, kNodeLockKey)) fact.lock = *lock;
+  fact.has_register = reading.has_register;
+  fact.spec = std::move(reading.spec);
+  fact.spec.name = node.name;
+  fact.spec.locked = fact.lock.has_value();
+  fact.problems = std::move(reading.problems);
+  return fact;
+}
+
+LockOwner lock_owner(const PodFact& pod, std::string_view node) {
+  LockOwner owner;
+  if (pod.node.empty())
+    owner.place = LockOwner::Place::kUnbound;
+  else
+    owner.place = pod.node == node ? LockOwner::Place::kHere : LockOwner::Place::kElsewhere;
+  owner.finished = pod.finished;
+  owner.terminating_before_start = pod.terminating && !pod.started;
+  owner.bind_time = pod.bind_time;
+  owner.agent_done = pod.bind_phase == "success" || pod.bind_phase == "failed";
+  return owner;
+}
+
+std::uint64_t version_number(std::string_view resource_version) {
+  const Result<std::int64_t> value = text::parse_int(resource_version, 64);
+  return value && *value > 0 ? static_cast<std::uint64_t>(*value) : 0;
+}
+
+}  // namespace tessera::service

@@ -1,0 +1,74 @@
+/// What the state thread needs to know of a pod or node, read from an API object on the thread that
+/// received it. Thread rule: FactReader is immutable and shared; facts are plain values that travel
+/// by message.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "core/allocation.h"
+#include "core/cluster.h"
+#include "core/request.h"
+#include "json/reader.h"
+#include "k8s/objects.h"
+#include "service/node_lock.h"
+#include "vendors/vendors.h"
+
+namespace tessera::service {
+
+struct PodFact {
+  std::string ns, name, uid;
+  std::uint64_t version = 0;  ///< resourceVersion as a number, 0 when it is none
+  std::string node;           ///< spec.nodeName
+  bool asks_devices = false;
+  bool finished = false, terminating = false, started = false, init_finished = false;
+  std::optional<WallTime> unschedulable_since;
+  std::string bind_phase;
+  std::optional<WallTime> bind_time;
+  std::string annotated_node;                  ///< hami.io/vgpu-node
+  std::optional<core::Request> request;        ///< of pods that are not bound yet
+  std::optional<core::Allocation> allocation;  ///< of bound pods: what their annotations say
+  std::string problem;  ///< why request or allocation could not be read, with the value
+};
+
+struct NodeFact {
+  std::string name, uid, resource_version;
+  std::uint64_t version = 0;
+  std::optional<std::string> lock;
+  bool has_register = false;
+  core::NodeSpec spec;
+  std::vector<std::string> problems;
+};
+
+class FactReader {
+ public:
+  FactReader(const vendors::Vendors& vendors, vendors::PolicyDefaults defaults);
+
+  /// What decoders keep: what the vendors need plus our own keys.
+  const k8s::Keep& keep() const { return keep_; }
+  const vendors::Vendors& vendors() const { return vendors_; }
+  const vendors::PolicyDefaults& defaults() const { return defaults_; }
+
+  Result<PodFact> read_pod(json::Value object) const;
+  PodFact read_pod(const k8s::Pod& pod) const;
+  Result<NodeFact> read_node(json::Value object) const;
+  NodeFact read_node(const k8s::Node& node) const;
+
+ private:
+  const vendors::Vendors& vendors_;
+  vendors::PolicyDefaults defaults_;
+  k8s::Keep keep_;
+};
+
+/// The pod as the owner of a lock on `node`.
+LockOwner lock_owner(const PodFact& pod, std::string_view node);
+
+/// A resourceVersion as a number; 0 when it is not one.
+std::uint64_t version_number(std::string_view resource_version);
+
+}  // namespace tessera::service

@@ -1,0 +1,266 @@
+#include "service/filter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/text.h"
+#include "obs/log.h"
+#include "service/names.h"
+
+namespace tessera::service {
+namespace {
+
+constexpr std::size_t kPooledCalls = 16;
+constexpr std::size_t kLargestPooledBody =
+    1U << 20;  // node lists in full are rare and large: do not keep their memory
+constexpr std::size_t kNamesInEvent = 5;
+
+EventTarget target_of(const k8s::Pod& pod) { return {"Pod", pod.ns, pod.name, pod.uid}; }
+
+std::vector<std::string_view> candidate_names(const k8s::ExtenderArgs& args) {
+  if (!args.has_nodes) return args.names;
+  std::vector<std::string_view> names;
+  names.reserve(args.nodes.size());
+  for (const k8s::Node& node : args.nodes) names.emplace_back(node.name);
+  return names;
+}
+
+/// "1/4 CardInsufficientMemory" counts for CardInsufficientMemory; other texts stand for
+/// themselves.
+std::string_view reason_of(std::string_view piece) {
+  const std::size_t blank = piece.find(' ');
+  const bool counted =
+      blank != std::string_view::npos && piece.substr(0, blank).find('/') != std::string_view::npos;
+  return counted ? piece.substr(blank + 1) : piece;
+}
+
+void add_reject(k8s::FilterResult& result, std::string_view node, const core::Reject& reject) {
+  auto& map = reject.unresolvable() ? result.unresolvable : result.failed;
+  map.emplace_back(node, reject.text());
+}
+
+}  // namespace
+
+std::unique_ptr<FilterCall> FilterCallPool::take() {
+  const std::lock_guard guard(mutex_);
+  if (free_.empty()) return std::make_unique<FilterCall>();
+  std::unique_ptr<FilterCall> call = std::move(free_.back());
+  free_.pop_back();
+  return call;
+}
+
+void FilterCallPool::give_back(std::unique_ptr<FilterCall> call) {
+  call->args = {};
+  call->request = {};
+  call->answer = nullptr;
+  call->client_gone.reset();
+  if (call->body.capacity() > kLargestPooledBody) return;
+  const std::lock_guard guard(mutex_);
+  if (free_.size() < kPooledCalls) free_.push_back(std::move(call));
+}
+
+Filter::Filter(const FactReader& reader, Books& books, Events& events, const Measures& measures,
+               const Clock& clock, Options options)
+    : reader_(reader),
+      books_(books),
+      events_(events),
+      measures_(measures),
+      clock_(clock),
+      options_(options) {}
+
+// ---- on the thread that received the call
+// --------------------------------------------------------
+
+bool Filter::prepare(FilterCall& call, std::string body) {
+  Result<k8s::ExtenderArgs> args =
+      k8s::decode_extender_args(call.parser, std::move(body), call.body, reader_.keep());
+  if (!args) return refuse(call, args.error().what), false;
+  call.args = std::move(*args);
+  if (call.args.pod.ns.empty()) call.args.pod.ns = "default";
+  if (!call.args.has_names && !call.args.has_nodes) {
+    return refuse(call, "extender args name no nodes: NodeNames and Nodes are both null"), false;
+  }
+  Result<vendors::Demand> demand = reader_.vendors().demand(call.args.pod, reader_.defaults());
+  if (!demand) return refuse(call, demand.error().what), false;
+  for (const std::string& warning : demand->warnings) {
+    log::debug("filter",
+               {{"pod", call.args.pod.ns + "/" + call.args.pod.name}, {"warning", warning}});
+  }
+  call.request = std::move(demand->request);
+  if (!call.request.asks_devices()) return pass_through(call), false;
+  if (call.args.has_nodes && !options_.nodes_form_is_live) return simulate(call), false;
+  if (call.args.pod.uid.empty())
+    return refuse(call, "extender args: Pod.metadata.uid is empty"), false;
+  if (!is_object_name(call.args.pod.ns) || !is_object_name(call.args.pod.name)) {
+    return refuse(call,
+                  fmt::format("extender args: Pod {}/{} has no proper name",
+                              text::quote(call.args.pod.ns), text::quote(call.args.pod.name))),
+           false;
+  }
+  return true;
+}
+
+void Filter::refuse(FilterCall& call, std::string_view error) {
+  measures_.filter_errors.increment();
+  call.answer(k8s::encode_filter_error(error));
+}
+
+void Filter::send(FilterCall& call, const k8s::FilterResult& result) {
+  call.answer(k8s::encode_filter_result(result));
+  measures_.filter_duration.observe(
+      std::chrono::duration<double>(clock_.mono() - call.arrived).count());
+}
+
+void Filter::pass_through(FilterCall& call) {
+  measures_.passed_through.increment();
+  send(call, {.names_form = !call.args.has_nodes,
+              .names = call.args.names,
+              .raw_nodes = call.args.raw_nodes,
+              .failed_null = true});
+}
+
+/// The nodes as received, empty, and nothing of the live state: what an autoscaler asks about
+/// machines that do not exist yet.
+void Filter::simulate(FilterCall& call) {
+  measures_.simulated.increment();
+  core::Cluster cluster(reader_.vendors().rules());
+  std::vector<NodeId> candidates;
+  candidates.reserve(call.args.nodes.size());
+  for (const k8s::Node& node : call.args.nodes) {
+    core::NodeSpec spec = reader_.vendors().read_node(node).spec;
+    spec.name = node.name;
+    candidates.push_back(spec.devices.empty() ? NodeId{} : cluster.set_node(std::move(spec)));
+  }
+  const core::Outcome outcome = core::place(cluster, call.request, candidates);
+  k8s::FilterResult result{.names_form = false, .null_result = outcome.fitting.empty()};
+  for (const std::uint32_t index : outcome.fitting)
+    result.raw_nodes.push_back(call.args.raw_nodes[index]);
+  for (const core::Outcome::Rejected& rejected : outcome.rejected) {
+    add_reject(result, call.args.nodes[rejected.candidate].name, rejected.reject);
+  }
+  send(call, result);
+}
+
+// ---- on the state thread
+// -------------------------------------------------------------------------
+
+void Filter::decide(FilterCall& call) {
+  const k8s::Pod& pod = call.args.pod;
+  if (books_.deleted_recently(pod.uid))
+    return refuse(call,
+                  fmt::format("pod {}/{} with UID {} was deleted", pod.ns, pod.name, pod.uid));
+  if (answer_known(call)) return;
+  place(call);
+}
+
+/// A pod that is bound, or whose Binding is under way, is not decided again (S-14).
+bool Filter::answer_known(FilterCall& call) {
+  const k8s::Pod& pod = call.args.pod;
+  const PodRecord* record = books_.pod(pod.uid);
+  std::string node = pod.node_name;
+  if (record != nullptr && !record->fact.node.empty()) node = record->fact.node;
+  if (record != nullptr && node.empty() && record->stage == BindStage::kActive)
+    node = record->bind_node;
+  if (node.empty()) return false;
+  const std::vector<std::string_view> names = candidate_names(call.args);
+  if (std::find(names.begin(), names.end(), node) == names.end()) {
+    refuse(call,
+           fmt::format("pod {}/{} is already bound to node {}, which is not among the candidates",
+                       pod.ns, pod.name, node));
+  } else {
+    answer_node(call, node);
+  }
+  return true;
+}
+
+void Filter::answer_node(FilterCall& call, std::string_view node) {
+  k8s::FilterResult result{.names_form = !call.args.has_nodes, .failed_null = true};
+  if (!call.args.has_nodes) {
+    result.names.push_back(node);
+    return send(call, result);
+  }
+  for (std::size_t i = 0; i < call.args.nodes.size(); ++i) {
+    if (call.args.nodes[i].name == node) result.raw_nodes.push_back(call.args.raw_nodes[i]);
+  }
+  send(call, result);
+}
+
+void Filter::place(FilterCall& call) {
+  const std::vector<std::string_view> names = candidate_names(call.args);
+  std::vector<NodeId> candidates;
+  candidates.reserve(names.size());
+  for (const std::string_view name : names) candidates.push_back(books_.cluster().find_node(name));
+  const core::Outcome outcome = core::place(books_.cluster(), call.request, candidates);
+  if (outcome.decision) return answer_placed(call, outcome, names);
+  answer_nowhere(call, outcome, names);
+}
+
+void Filter::answer_placed(FilterCall& call, const core::Outcome& outcome,
+                           const std::vector<std::string_view>& names) {
+  const k8s::Pod& pod = call.args.pod;
+  const core::Decision& decision = *outcome.decision;
+  PodRecord& record = books_.note_pod(pod.ns, pod.name, pod.uid);
+  const Status reserved = books_.reserve(record, decision.allocation);
+  if (!reserved) return fail_placing(call, reserved.error().what);
+  record.request = std::move(call.request);
+  const std::string node = books_.cluster().node(decision.node).spec.name;
+  answer_node(call, node);
+  measures_.scheduled.increment();
+  events_.write(target_of(pod), EventType::kNormal, "FilteringSucceed",
+                fmt::format("find fit node({}), {} nodes not fit, {} nodes fit({}:{:.2f})", node,
+                            outcome.rejected.size(), names.size() - outcome.rejected.size(), node,
+                            static_cast<double>(decision.node_key) / 10'000.0));
+}
+
+void Filter::answer_nowhere(FilterCall& call, const core::Outcome& outcome,
+                            const std::vector<std::string_view>& names) {
+  const k8s::Pod& pod = call.args.pod;
+  books_.end_reservation(pod.uid);
+  k8s::FilterResult result{.names_form = !call.args.has_nodes, .null_result = !names.empty()};
+  for (const core::Outcome::Rejected& rejected : outcome.rejected) {
+    add_reject(result, names[rejected.candidate], rejected.reject);
+    measures_.count_reject(rejected.reject);
+  }
+  send(call, result);
+  measures_.unschedulable.increment();
+  std::vector<std::pair<std::string, std::string>> texts = std::move(result.failed);
+  texts.insert(texts.end(), std::make_move_iterator(result.unresolvable.begin()),
+               std::make_move_iterator(result.unresolvable.end()));
+  const std::string reasons = summarize_rejects(texts);
+  events_.write(target_of(pod), EventType::kWarning, "FilteringFailed",
+                fmt::format("no available node, {} nodes do not meet{}{}", names.size(),
+                            reasons.empty() ? "" : ": ", reasons));
+}
+
+void Filter::fail_placing(FilterCall& call, const std::string& problem) {
+  refuse(call, problem);
+  events_.write(target_of(call.args.pod), EventType::kWarning, "FilteringFailed", problem);
+}
+
+std::string summarize_rejects(const std::vector<std::pair<std::string, std::string>>& node_texts) {
+  std::map<std::string, std::vector<std::string>, std::less<>> by_reason;
+  for (const auto& [node, text] : node_texts) {
+    std::string_view rest = text;
+    while (!rest.empty()) {
+      const std::size_t end = rest.find(", ");
+      by_reason[std::string(reason_of(rest.substr(0, end)))].push_back(node);
+      rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 2);
+    }
+  }
+  std::vector<std::string> pieces;
+  for (auto& [reason, nodes] : by_reason) {
+    const std::size_t count = nodes.size();
+    std::sort(nodes.begin(), nodes.end());
+    if (count > kNamesInEvent) {
+      nodes.resize(kNamesInEvent);
+      nodes.emplace_back("…");
+    }
+    pieces.push_back(fmt::format("{} nodes {}({})", count, reason, text::join(nodes, ",")));
+  }
+  return text::join(pieces, ", ");
+}
+
+}  // namespace tessera::service

@@ -1,0 +1,88 @@
+/// The filter verb: which node, and its slices reserved in the same step. Decoding and simulation
+/// run on the thread that received the call, decisions on the state thread; nothing here talks to
+/// the network. Source: spec/scheduler.md sections 2.2, 9, 12, decisions D5, D6, D11.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "core/place.h"
+#include "json/reader.h"
+#include "k8s/extender.h"
+#include "service/books.h"
+#include "service/events.h"
+#include "service/facts.h"
+#include "service/measures.h"
+
+namespace tessera::service {
+
+/// One call under way. The views in args point into parser and body.
+struct FilterCall {
+  json::Parser parser;
+  std::string body;
+  k8s::ExtenderArgs args;
+  core::Request request;
+  MonoTime arrived{};
+  std::function<void(std::string json)> answer;
+  std::shared_ptr<std::atomic<bool>> client_gone;
+};
+
+/// Calls are used again: a parser that has grown to the size of the usual body need not grow again.
+class FilterCallPool {
+ public:
+  std::unique_ptr<FilterCall> take();
+  void give_back(std::unique_ptr<FilterCall> call);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<FilterCall>> free_;
+};
+
+class Filter {
+ public:
+  struct Options {
+    bool nodes_form_is_live = false;
+  };
+  Filter(const FactReader& reader, Books& books, Events& events, const Measures& measures,
+         const Clock& clock, Options options);
+
+  /// Any thread. Decodes; true: the call needs decide() on the state thread. False: `call.answer`
+  /// was called.
+  bool prepare(FilterCall& call, std::string body);
+  /// State thread.
+  void decide(FilterCall& call);
+  /// Any thread.
+  void refuse(FilterCall& call, std::string_view error);
+
+ private:
+  struct Chosen;
+  void simulate(FilterCall& call);
+  void pass_through(FilterCall& call);
+  bool answer_known(FilterCall& call);
+  void answer_node(FilterCall& call, std::string_view node);
+  void place(FilterCall& call);
+  void answer_placed(FilterCall& call, const core::Outcome& outcome,
+                     const std::vector<std::string_view>& names);
+  void answer_nowhere(FilterCall& call, const core::Outcome& outcome,
+                      const std::vector<std::string_view>& names);
+  void fail_placing(FilterCall& call, const std::string& problem);
+  void send(FilterCall& call, const k8s::FilterResult& result);
+
+  const FactReader& reader_;
+  Books& books_;
+  Events& events_;
+  const Measures& measures_;
+  const Clock& clock_;
+  Options options_;
+};
+
+/// "1 nodes CardInsufficientMemory(n1), 2 nodes node unregistered(n2,n3)": by reason, names capped.
+std::string summarize_rejects(const std::vector<std::pair<std::string, std::string>>& node_texts);
+
+}  // namespace tessera::service

@@ -1,0 +1,150 @@
+#include "service/routes.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "json/reader.h"
+#include "k8s/admission.h"
+#include "k8s/extender.h"
+#include "service/webhook.h"
+
+namespace tessera::service {
+namespace {
+
+constexpr std::size_t kBindMaxBody = 1U << 20;
+
+http::Response plain(int status, std::string body) {
+  return {.status = status,
+          .content_type = "text/plain; charset=utf-8",
+          .body = std::move(body),
+          .headers = {}};
+}
+
+std::string too_long(std::size_t limit, std::string_view flag) {
+  return fmt::format("request body is longer than the limit of {} bytes{}{}", limit,
+                     flag.empty() ? "" : ", see ", flag);
+}
+
+void handle_filter(Scheduler& s, http::Request&& request, const http::Responder& respond) {
+  std::shared_ptr<FilterCall> call(s.filter_calls.take().release(),
+                                   [&pool = s.filter_calls](FilterCall* done) {
+                                     pool.give_back(std::unique_ptr<FilterCall>(done));
+                                   });
+  call->arrived = s.clock.mono();
+  call->client_gone = request.client_gone;
+  call->answer = [respond](std::string body) { respond({.body = std::move(body)}); };
+  if (!s.filter.prepare(*call, std::move(request.body))) return;
+  s.state.post([&s, call] {
+    s.gate.pass({.enter = [&s, call] { s.filter.decide(*call); },
+                 .turn_away = [&s, call](const std::string& why) { s.filter.refuse(*call, why); },
+                 .client_gone = call->client_gone});
+  });
+}
+
+void handle_bind(Scheduler& s, http::Request&& request, const http::Responder& respond) {
+  const auto answer = [respond](const std::string& error) {
+    respond({.body = k8s::encode_bind_result(error)});
+  };
+  json::Parser parser;
+  Result<k8s::BindArgs> args = k8s::decode_bind_args(parser, request.body);
+  if (!args) return answer(args.error().what);
+  BindCall call{.args = std::move(*args),
+                .answer = answer,
+                .client_gone = request.client_gone,
+                .arrived = s.clock.mono()};
+  s.state.post([&s, call = std::move(call), answer] {
+    s.gate.pass({.enter = [&s, call] { s.binder.bind(call); },
+                 .turn_away = answer,
+                 .client_gone = call.client_gone});
+  });
+}
+
+void handle_webhook(Scheduler& s, http::Request&& request, const http::Responder& respond) {
+  const MonoTime arrived = s.clock.mono();
+  json::Parser parser;
+  const WebhookOptions options{.scheduler_name = s.options.scheduler_name,
+                               .force_overwrite = s.options.force_overwrite_default_scheduler};
+  const std::string type(request.header("content-type"));
+  respond({.body = answer_admission(parser, std::move(request.body), s.vendors, options, type)});
+  s.measures.webhook_duration.observe(
+      std::chrono::duration<double>(s.clock.mono() - arrived).count());
+}
+
+void handle_metrics(Scheduler& s, const http::Responder& respond) {
+  s.scrape.post([&s, respond] {
+    ScrapePicture picture;
+    if (!take_picture(
+            s.state, s.books, [&s] { return s.figures(); }, picture))
+      return respond(plain(503, "shutting down"));
+    respond({.content_type = "text/plain; version=0.0.4; charset=utf-8",
+             .body = picture_text(picture, s.vendors, TESSERA_VERSION) + s.metrics.render()});
+  });
+}
+
+void handle_ready(Scheduler& s, const http::Responder& respond) {
+  const std::string missing = s.caches->missing();
+  respond(missing.empty() ? plain(200, "") : plain(503, "not ready: " + missing));
+}
+
+http::Response filter_too_large(std::size_t limit) {
+  return {.body = k8s::encode_filter_error(too_long(limit, "--extender-max-body"))};
+}
+
+http::Response bind_too_large(std::size_t limit) {
+  return {.body = k8s::encode_bind_result(too_long(limit, ""))};
+}
+
+http::Response webhook_too_large(std::size_t limit) {
+  k8s::AdmissionResponse denial;
+  denial.api_version = "admission.k8s.io/v1";
+  denial.kind = "AdmissionReview";
+  denial.allowed = false;
+  denial.code = 413;
+  denial.message =
+      fmt::format("request entity is too large; limit is {} bytes, see --webhook-max-body", limit);
+  return {.body = k8s::encode_admission_response(denial)};
+}
+
+}  // namespace
+
+std::vector<http::Route> metrics_routes(Scheduler& s) {
+  std::vector<http::Route> routes;
+  routes.push_back({.method = "GET",
+                    .path = "/metrics",
+                    .handler = [&s](http::Request&&, http::Responder r) { handle_metrics(s, r); }});
+  routes.push_back({.method = "GET",
+                    .path = "/healthz",
+                    .handler = [](http::Request&&, http::Responder r) { r(plain(200, "")); }});
+  routes.push_back({.method = "GET",
+                    .path = "/readyz",
+                    .handler = [&s](http::Request&&, http::Responder r) { handle_ready(s, r); }});
+  return routes;
+}
+
+std::vector<http::Route> main_routes(Scheduler& s) {
+  std::vector<http::Route> routes = metrics_routes(s);
+  routes.push_back(
+      {.method = "POST",
+       .path = "/filter",
+       .max_body = s.options.extender_max_body,
+       .handler = [&s](http::Request&& q, http::Responder r) { handle_filter(s, std::move(q), r); },
+       .too_large = filter_too_large});
+  routes.push_back(
+      {.method = "POST",
+       .path = "/bind",
+       .max_body = kBindMaxBody,
+       .handler = [&s](http::Request&& q, http::Responder r) { handle_bind(s, std::move(q), r); },
+       .too_large = bind_too_large});
+  routes.push_back({.method = "POST",
+                    .path = "/webhook",
+                    .max_body = s.options.webhook_max_body,
+                    .handler = [&s](http::Request&& q,
+                                    http::Responder r) { handle_webhook(s, std::move(q), r); },
+                    .too_large = webhook_too_large});
+  return routes;
+}
+
+}  // namespace tessera::service

@@ -1,0 +1,101 @@
+#include "service/serve_check.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "base/text.h"
+#include "policies/registry.h"
+#include "vendors/config.h"
+
+namespace tessera::service {
+namespace {
+
+Status check_selector(const std::string& selector) {
+  if (selector.empty()) return {};
+  for (const std::string_view pair : text::split(selector, ',')) {
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string_view::npos || equals == 0) {
+      return fail(
+          Code::kInvalid,
+          fmt::format("--node-label-selector: {} is not of the form key=value", text::quote(pair)));
+    }
+  }
+  return {};
+}
+
+Status check_times(const ServeOptions& options) {
+  const auto positive = [](std::string_view flag, std::chrono::milliseconds value) -> Status {
+    if (value.count() > 0) return {};
+    return fail(Code::kInvalid, fmt::format("{}: {} is not above 0", flag, format_duration(value)));
+  };
+  if (Status s = positive("--node-lock-timeout", options.node_lock_timeout); !s) return s;
+  if (Status s = positive("--reservation-ttl", options.reservation_ttl); !s) return s;
+  if (options.kube_timeout.count() < 0) return fail(Code::kInvalid, "--kube-timeout: below 0");
+  if (options.kube_qps > 0 && options.kube_burst < 1) {
+    return fail(Code::kInvalid, fmt::format("--kube-burst: {} leaves no room for a request; with "
+                                            "--kube-qps above 0 it must be 1 or more",
+                                            options.kube_burst));
+  }
+  return {};
+}
+
+Status check_words(const ServeOptions& options) {
+  if (options.nodes_form != "simulate" && options.nodes_form != "live") {
+    return fail(Code::kInvalid, fmt::format("--nodes-form: {} is none of: simulate, live",
+                                            text::quote(options.nodes_form)));
+  }
+  if (options.cert_file.empty() != options.key_file.empty()) {
+    return fail(Code::kInvalid, options.cert_file.empty()
+                                    ? "--key_file is given without --cert_file"
+                                    : "--cert_file is given without --key_file");
+  }
+  if (options.http_threads < 1)
+    return fail(Code::kInvalid,
+                fmt::format("--http-threads: {} is not above 0", options.http_threads));
+  return {};
+}
+
+Result<vendors::PolicyDefaults> find_policies(const ServeOptions& options) {
+  vendors::PolicyDefaults defaults;
+  defaults.node = policies::find_node_policy(options.node_policy);
+  if (defaults.node == nullptr) {
+    return fail(Code::kInvalid, fmt::format("--node-scheduler-policy: {} is none of: {}",
+                                            text::quote(options.node_policy),
+                                            text::join(policies::node_policy_names(), ", ")));
+  }
+  auto chain = policies::parse_device_chain(options.device_policy);
+  if (!chain) return fail(Code::kInvalid, "--gpu-scheduler-policy: " + chain.error().what);
+  if (chain->empty()) {
+    return fail(Code::kInvalid, fmt::format("--gpu-scheduler-policy: empty; valid: {}",
+                                            text::join(policies::device_policy_names(), ", ")));
+  }
+  defaults.devices = std::move(*chain);
+  return defaults;
+}
+
+Result<vendors::Vendors> make_vendors(const std::string& yaml) {
+  const vendors::ConfigResult config = vendors::parse_device_config(
+      yaml.empty() ? vendors::default_device_config() : std::string_view(yaml));
+  if (config.faults.empty()) return vendors::Vendors::make(config.config);
+  std::vector<std::string> lines;
+  for (const vendors::ConfigFault& fault : config.faults) lines.push_back(fault.text());
+  return fail(Code::kInvalid, "--device-config-file: " + text::join(lines, "; "));
+}
+
+}  // namespace
+
+Result<ServePlan> check_options(const ServeOptions& options) {
+  for (const Status& status :
+       {check_selector(options.node_label_selector), check_times(options), check_words(options)}) {
+    if (!status) return tl::unexpected(status.error());
+  }
+  Result<vendors::PolicyDefaults> defaults = find_policies(options);
+  if (!defaults) return tl::unexpected(defaults.error());
+  Result<vendors::Vendors> vendors = make_vendors(options.device_config);
+  if (!vendors) return tl::unexpected(vendors.error());
+  return ServePlan{std::move(*vendors), std::move(*defaults)};
+}
+
+}  // namespace tessera::service

@@ -1,0 +1,17 @@
+/// Turns ServeOptions into the things they name, or says which flag is wrong and what would be
+/// right.
+#pragma once
+
+#include "base/result.h"
+#include "service/server.h"
+#include "vendors/vendors.h"
+
+namespace tessera::service {
+
+struct ServePlan {
+  vendors::Vendors vendors;
+  vendors::PolicyDefaults defaults;
+};
+Result<ServePlan> check_options(const ServeOptions& options);
+
+}  // namespace tessera::service
