@@ -42,6 +42,22 @@ std::vector<std::string> Agents::violations() const {
   return impl_->checker_.violations();
 }
 
+std::vector<AgentNodeView> Agents::view() const {
+  const std::lock_guard lock(impl_->mutex_);
+  std::unordered_map<std::string, std::size_t> pods;
+  for (const auto& [uid, entry] : impl_->pods_)
+    if (!entry.pod.finished()) ++pods[entry.pod.node_name];
+  std::vector<AgentNodeView> out;
+  for (const std::string& name : impl_->order_) {
+    AgentNodeView view{
+        .name = name, .devices = impl_->nodes_[name].spec.devices, .pods = pods[name]};
+    for (const core::Device& d : view.devices)
+      view.used.push_back(impl_->checker_.used(name, d.id));
+    out.push_back(std::move(view));
+  }
+  return out;
+}
+
 Agents::Impl::Impl(client::ApiClient& api, AgentOptions options, const Clock& clock)
     : api_(api),
       options_(std::move(options)),
@@ -51,7 +67,9 @@ Agents::Impl::Impl(client::ApiClient& api, AgentOptions options, const Clock& cl
 Status Agents::Impl::add_node(const AgentNode& node) {
   {
     const std::lock_guard lock(mutex_);
-    nodes_[node.name].spec = node;
+    const auto [it, fresh] = nodes_.try_emplace(node.name);
+    if (fresh) order_.push_back(node.name);
+    it->second.spec = node;
     checker_.set_node(node.name, node.devices);
   }
   const std::string path = "/api/v1/nodes/" + node.name;

@@ -48,6 +48,14 @@ struct AgentOptions {
   std::string handshake_key;
 };
 
+/// What live pods hold on one node, by the device texts the agents saw.
+struct AgentNodeView {
+  std::string name;
+  std::vector<core::Device> devices;
+  std::vector<core::Usage> used;  ///< parallel to devices
+  std::size_t pods = 0;           ///< bound and not ended
+};
+
 class Agents {
  public:
   Agents(client::ApiClient& api, AgentOptions options, const Clock& clock);
@@ -56,8 +64,9 @@ class Agents {
   void start();                            ///< begins to watch pods
   void stop();
   void misbehave(const std::string& node, Misbehaviour how);
-  std::uint64_t served() const;    ///< pods whose Allocate succeeded
-  std::uint64_t finished() const;  ///< pods that ran to their end
+  std::uint64_t served() const;             ///< pods whose Allocate succeeded
+  std::uint64_t finished() const;           ///< pods that ran to their end
+  std::vector<AgentNodeView> view() const;  ///< in the order the nodes were added
   std::vector<std::string> violations()
       const;  ///< broken invariants of section 10.3, in words; empty = none
  private:

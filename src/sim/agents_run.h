@@ -75,6 +75,7 @@ struct Agents::Impl : std::enable_shared_from_this<Agents::Impl> {
   mutable std::mutex mutex_;
   bool stopped_ = false;
   std::unordered_map<std::string, NodeEntry> nodes_;
+  std::vector<std::string> order_;                  ///< of the nodes, as they were added
   std::unordered_map<std::string, PodEntry> pods_;  ///< by uid
   InvariantChecker checker_;
   std::uint64_t served_ = 0, finished_ = 0;

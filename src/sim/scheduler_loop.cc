@@ -11,8 +11,9 @@
 namespace tessera::sim {
 namespace {
 
-double percentile(std::vector<double> values, double share) {
-  if (values.empty()) return 0;
+double percentile(const std::deque<double>& samples, double share) {
+  if (samples.empty()) return 0;
+  std::vector<double> values(samples.begin(), samples.end());
   const auto at = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1));
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at), values.end());
   return values[at];
@@ -30,9 +31,10 @@ SchedulerLoopStats SchedulerLoop::stats() const {
   const std::lock_guard lock(impl_->mutex_);
   SchedulerLoopStats stats = impl_->stats_;
   stats.pending = impl_->pending_.size();
-  const std::vector<double> latencies(impl_->latencies_ms_.begin(), impl_->latencies_ms_.end());
-  stats.filter_p50_ms = percentile(latencies, 0.50);
-  stats.filter_p99_ms = percentile(latencies, 0.99);
+  stats.filter_p50_ms = percentile(impl_->latencies_ms_, 0.50);
+  stats.filter_p99_ms = percentile(impl_->latencies_ms_, 0.99);
+  stats.bound_p50_ms = percentile(impl_->bound_ms_, 0.50);
+  stats.bound_p99_ms = percentile(impl_->bound_ms_, 0.99);
   return stats;
 }
 
@@ -45,7 +47,8 @@ std::vector<WaitingPod> SchedulerLoop::waiting(std::size_t most) const {
       all.begin(), end, all.end(),
       [](const Impl::Pending* a, const Impl::Pending* b) { return a->order < b->order; });
   std::vector<WaitingPod> out;
-  for (auto it = all.begin(); it != end; ++it) out.push_back({(*it)->name, (*it)->reason});
+  for (auto it = all.begin(); it != end; ++it)
+    out.push_back({(*it)->name, (*it)->asks, (*it)->reason});
   return out;
 }
 

@@ -34,6 +34,8 @@ struct SchedulerLoopStats {
   std::uint64_t filters = 0, binds = 0, bind_errors = 0, unschedulable = 0, errors = 0;
   std::uint64_t pending = 0;
   double filter_p50_ms = 0, filter_p99_ms = 0;  ///< of the last 1,000 calls
+  double bound_p50_ms = 0,
+         bound_p99_ms = 0;  ///< from first sight to bound, of the last 10,000 pods
   std::string last_error;
 };
 
@@ -41,6 +43,7 @@ struct SchedulerLoopStats {
 /// being bound).
 struct WaitingPod {
   std::string name;
+  std::string asks;  ///< limits of its containers, "gpu=1 gpumem=1000"
   std::string reason;
 };
 

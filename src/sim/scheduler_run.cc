@@ -11,7 +11,7 @@
 namespace tessera::sim {
 namespace {
 
-constexpr std::size_t kLatencies = 1000;
+constexpr std::size_t kLatencies = 1000, kBoundTimes = 10'000;
 constexpr std::chrono::milliseconds kExtenderTimeout{
     30'000};  // httpTimeout of the rendered configuration
 
@@ -22,6 +22,11 @@ std::string pod_path(std::string_view ns, std::string_view name) {
 void append_reasons(json::Value map, std::vector<std::string>& reasons) {
   map.for_each_member(
       [&](std::string_view, json::Value text) { reasons.emplace_back(text.string_or("")); });
+}
+
+void remember(std::deque<double>& samples, std::size_t most, MonoTime::duration sample) {
+  samples.push_back(std::chrono::duration<double, std::milli>(sample).count());
+  if (samples.size() > most) samples.pop_front();
 }
 
 std::string call_failure(const client::ApiResponse& response) {
@@ -115,8 +120,7 @@ void SchedulerLoop::Impl::filtered(const std::string& uid, MonoTime sent, std::u
                                    const client::ApiResponse& response) {
   filtering_ = false;
   ++stats_.filters;
-  latencies_ms_.push_back(std::chrono::duration<double, std::milli>(clock_.mono() - sent).count());
-  if (latencies_ms_.size() > kLatencies) latencies_ms_.pop_front();
+  remember(latencies_ms_, kLatencies, clock_.mono() - sent);
   const auto it = pending_.find(uid);
   if (it == pending_.end()) return pump();
   const FilterAnswer answer = read_filter_answer(response, options_.full_nodes);
@@ -145,9 +149,9 @@ void SchedulerLoop::Impl::bind(const Pending& pod, const std::string& node) {
   w.key("PodUID").string(pod.uid).key("Node").string(node).end_object();
   client::ApiRequest request{
       .method = "POST", .path = "/bind", .body = std::move(w).take(), .timeout = kExtenderTimeout};
-  extender_->send(std::move(request),
-                  guarded([uid = pod.uid, node](Impl& i, const client::ApiResponse& response) {
-                    i.bound(uid, node, read_bind_answer(response));
+  extender_->send(std::move(request), guarded([uid = pod.uid, first_seen = pod.first_seen, node](
+                                                  Impl& i, const client::ApiResponse& response) {
+                    i.bound(uid, first_seen, node, read_bind_answer(response));
                   }));
 }
 
@@ -180,17 +184,18 @@ void SchedulerLoop::Impl::bind_without_extender(const Pending& pod) {
   client::ApiRequest request{.method = "POST",
                              .path = pod_path(pod.ns, pod.name) + "/binding",
                              .body = std::move(w).take()};
-  api_.send(std::move(request),
-            guarded([uid = pod.uid, node](Impl& i, const client::ApiResponse& response) {
-              i.bound(uid, node, response.ok() ? "" : response.message());
+  api_.send(std::move(request), guarded([uid = pod.uid, first_seen = pod.first_seen, node](
+                                            Impl& i, const client::ApiResponse& response) {
+              i.bound(uid, first_seen, node, response.ok() ? "" : response.message());
             }));
 }
 
-void SchedulerLoop::Impl::bound(const std::string& uid, const std::string& node,
-                                const std::string& error) {
+void SchedulerLoop::Impl::bound(const std::string& uid, MonoTime first_seen,
+                                const std::string& node, const std::string& error) {
   const auto it = pending_.find(uid);
   if (error.empty()) {
     ++stats_.binds;
+    remember(bound_ms_, kBoundTimes, clock_.mono() - first_seen);
     if (it != pending_.end())
       write_event(
           it->second, false, "Scheduled",

@@ -37,7 +37,9 @@ struct SchedulerLoop::Impl : std::enable_shared_from_this<SchedulerLoop::Impl> {
 
   struct Pending {
     std::string uid, ns, name, text;  ///< text: the object as JSON
+    std::string asks;
     std::uint64_t order = 0;
+    MonoTime first_seen{};
     std::string reason;  ///< of the last failed attempt
     bool managed = false, listed = true;
   };
@@ -65,7 +67,8 @@ struct SchedulerLoop::Impl : std::enable_shared_from_this<SchedulerLoop::Impl> {
   std::string filter_body(const Pending& pod);
   void bind(const Pending& pod, const std::string& node);
   void bind_without_extender(const Pending& pod);
-  void bound(const std::string& uid, const std::string& node, const std::string& error);
+  void bound(const std::string& uid, MonoTime first_seen, const std::string& node,
+             const std::string& error);
   void failed(Pending& pod, const std::string& condition_reason, const std::string& message);
   void pump_later(std::chrono::milliseconds delay);
   void write_condition(const Pending& pod, const std::string& reason, const std::string& message);
@@ -91,7 +94,7 @@ struct SchedulerLoop::Impl : std::enable_shared_from_this<SchedulerLoop::Impl> {
   std::string nodes_text_;  ///< JSON of all names or objects; empty = to be made
   std::uint64_t changes_ = 0, order_ = 0, events_ = 0, rotation_ = 0;
   SchedulerLoopStats stats_;
-  std::deque<double> latencies_ms_;
+  std::deque<double> latencies_ms_, bound_ms_;
   std::unique_ptr<client::ApiClient> extender_;
   std::unique_ptr<client::Reflector> pod_watch_, node_watch_;
 };

@@ -23,6 +23,24 @@ std::string fingerprint_of(json::Value node) {
   return out;
 }
 
+/// The limits that carry a domain, without it: "gpu=1 gpumem=1000"; containers with " + " between.
+std::string asks_of(json::Value pod) {
+  std::string out;
+  pod["spec"]["containers"].for_each_element([&](json::Value container) {
+    std::string one;
+    container["resources"]["limits"].for_each_member([&](std::string_view name, json::Value value) {
+      const std::size_t slash = name.find('/');
+      if (slash == std::string_view::npos) return;
+      if (!one.empty()) one += ' ';
+      one.append(name.substr(slash + 1))
+          .append("=")
+          .append(value.string() ? std::string(*value.string()) : value.dump());
+    });
+    if (!one.empty()) out.append(out.empty() ? "" : " + ").append(one);
+  });
+  return out;
+}
+
 }  // namespace
 
 bool SchedulerLoop::Impl::ours(json::Value pod) const {
@@ -77,7 +95,9 @@ void SchedulerLoop::Impl::pending_changed(json::Value pod, const std::string& ui
   record.uid = uid;
   record.ns = pod["metadata"]["namespace"].string_or("default");
   record.name = pod["metadata"]["name"].string_or("");
+  record.asks = asks_of(pod);
   record.order = order_++;
+  record.first_seen = clock_.mono();
   record.managed = is_managed(pod);
   queue_.add(uid);
   pump();
