@@ -40,12 +40,24 @@ std::string run(const FitCase& row) {
   return fit.allocation ? grants_text(*fit.allocation) : fit.reject.text();
 }
 
-void check(const std::vector<FitCase>& rows) {
-  for (const FitCase& row : rows) {
-    SCOPED_TRACE(row.name);
-    EXPECT_EQ(run(row), row.want);
+class FitTable : public ::testing::TestWithParam<FitCase> {};
+TEST_P(FitTable, Row) { EXPECT_EQ(run(GetParam()), GetParam().want); }
+
+/// "case 16: two containers" -> "case_16_two_containers".
+std::string row_name(const ::testing::TestParamInfo<FitCase>& info) {
+  std::string name;
+  for (const char c : info.param.name) {
+    const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (word) {
+      name += c;
+    } else if (!name.empty() && name.back() != '_') {
+      name += '_';
+    }
   }
+  return name;
 }
+
+void PrintTo(const FitCase& row, std::ostream* out) { *out << row.name; }
 
 Device with(Device device, const std::function<void(Device&)>& change) {
   change(device);
@@ -76,10 +88,10 @@ auto constrained(const std::function<void(Constraints&)>& change) {
   };
 }
 
-TEST(Fit, OrderAndInsufficiency) {
+std::vector<FitCase> order_and_insufficiency_rows() {
   const std::vector<Busy> n = {
       {card("n0", 24564)}, {card("n1", 24564), 2, 9000, 40}, {card("n2", 24564), 1, 20000, 90}};
-  check({
+  return {
       {"nvidia example 3: one card", n, {app({ask(1, 6000, 20)})}, "n1 6000/20", fullest_first},
       {"nvidia example 3: two cards",
        n,
@@ -101,11 +113,13 @@ TEST(Fit, OrderAndInsufficiency) {
        "b 100/0"},
       {"a container that asks nothing fits anywhere", {{card("a")}}, {app({})}, ""},
       {"an ask of zero cards asks nothing", {{card("a")}}, {app({ask(0, 100, 0)})}, ""},
-  });
+  };
 }
+INSTANTIATE_TEST_SUITE_P(OrderAndInsufficiency, FitTable,
+                         ::testing::ValuesIn(order_and_insufficiency_rows()), row_name);
 
-TEST(Fit, Percentages) {
-  check({
+std::vector<FitCase> percentages_rows() {
+  return {
       {"nvidia example 4: 33 % of 24564",
        {{card("p", 24564), 1, 16458, 0}},
        {app({ask_percent(1, 33, 0)})},
@@ -135,14 +149,15 @@ TEST(Fit, Percentages) {
        {{card("p", INT64_MAX)}},
        {app({ask_percent(1, 100, 0)})},
        "p 9223372036854775807/0"},
-  });
+  };
 }
+INSTANTIATE_TEST_SUITE_P(Percentages, FitTable, ::testing::ValuesIn(percentages_rows()), row_name);
 
-TEST(Fit, ExclusiveUseAndCores) {
+std::vector<FitCase> exclusive_use_and_cores_rows() {
   const Busy e0{card("e0")}, e1{card("e1"), 1, 1000, 0};
   const Busy scaled{card("e1", 16384, 10, 200), 1, 1000, 0};
   const Busy spent{card("f"), 1, 1000, 100};
-  check({
+  return {
       {"nvidia example 5: an unused card is taken",
        {e0, e1},
        {app({ask_percent(1, 100, 100)})},
@@ -176,8 +191,10 @@ TEST(Fit, ExclusiveUseAndCores) {
        {{card("g", 24576), 1, 1000, 0}},
        {app({ask(1, 1000, 100)})},
        "1/1 ExclusiveDeviceAllocateConflict"},
-  });
+  };
 }
+INSTANTIATE_TEST_SUITE_P(ExclusiveUseAndCores, FitTable,
+                         ::testing::ValuesIn(exclusive_use_and_cores_rows()), row_name);
 
 TEST(Fit, VendorRulesSwitchTheSharedChecksOff) {
   Cluster cluster(VendorTable{{.whole_card_is_exclusive = false, .full_cores_close_card = false}});
@@ -187,7 +204,7 @@ TEST(Fit, VendorRulesSwitchTheSharedChecksOff) {
   EXPECT_TRUE(fit_node(cluster, pod("p", ask(1, 1000, 0)), spent).allocation);
 }
 
-TEST(Fit, MixedReasons) {
+std::vector<FitCase> mixed_reasons_rows() {
   const std::vector<Busy> cards = {
       {sick(card("c0"))},
       {card("c1"), 10, 0, 0},
@@ -202,18 +219,20 @@ TEST(Fit, MixedReasons) {
     spec.cordoned = {"c6"};
     request.constraints = {{.vendor = kVendor, .use_models = {"A100"}, .modes = "plain"}};
   };
-  check(
-      {{"nvidia example 6",
-        cards,
-        {app({ask(2, 4000, 50)})},
-        "1/8 AllocatedCardsInsufficientRequest, 1/8 CardCordoned, 1/8 CardInsufficientCore, 1/8 "
-        "CardInsufficientMemory, 1/8 CardNotHealth, 1/8 CardTimeSlicingExhausted, 2/8 "
-        "CardTypeMismatch",
-        example_6},
-       {"nvidia example 6, one card", cards, {app({ask(1, 4000, 50)})}, "c5 4000/50", example_6}});
+  return {
+      {"nvidia example 6",
+       cards,
+       {app({ask(2, 4000, 50)})},
+       "1/8 AllocatedCardsInsufficientRequest, 1/8 CardCordoned, 1/8 CardInsufficientCore, 1/8 "
+       "CardInsufficientMemory, 1/8 CardNotHealth, 1/8 CardTimeSlicingExhausted, 2/8 "
+       "CardTypeMismatch",
+       example_6},
+      {"nvidia example 6, one card", cards, {app({ask(1, 4000, 50)})}, "c5 4000/50", example_6}};
 }
+INSTANTIATE_TEST_SUITE_P(MixedReasons, FitTable, ::testing::ValuesIn(mixed_reasons_rows()),
+                         row_name);
 
-TEST(Fit, CasesOfCards) {
+std::vector<FitCase> cases_of_cards_rows() {
   std::vector<Busy> eight;
   for (int i = 0; i < 8; ++i) {
     Device device = card("g" + std::to_string(i), 81920);
@@ -221,7 +240,7 @@ TEST(Fit, CasesOfCards) {
     if (i >= 5) device.healthy = false;
     eight.push_back({device, i < 3 ? 1 : 0, i < 3 ? 80000 : 0, 0});
   }
-  check({
+  return {
       {"case 16: two containers of a pod take both slots",
        {{card("g", 16384, 2), 2, 200, 2}},
        {app({ask(1, 100, 1)})},
@@ -268,10 +287,12 @@ TEST(Fit, CasesOfCards) {
        {app({ask(1, 1000, 0)})},
        "g2 1000/0",
        fullest_first},
-  });
+  };
 }
+INSTANTIATE_TEST_SUITE_P(CasesOfCards, FitTable, ::testing::ValuesIn(cases_of_cards_rows()),
+                         row_name);
 
-TEST(Fit, ListsOfModelsIdsAndModes) {
+std::vector<FitCase> lists_of_models_ids_and_modes_rows() {
   const Device h100 = with_model(card("GPU-9"), "Model H100 80GB HBM3");
   const auto one = std::vector<Position>{app({ask(1, 100, 0)})};
   const auto models = [](std::vector<std::string> use, std::vector<std::string> nouse) {
@@ -292,7 +313,7 @@ TEST(Fit, ListsOfModelsIdsAndModes) {
   const std::string ok = "GPU-9 100/0", type = "1/1 CardTypeMismatch",
                     uuid = "1/1 CardUuidMismatch";
   const std::vector<Busy> two = {{card("GPU-0")}, {card("GPU-1")}};
-  check({
+  return {
       {"device-model example 17: use h100", {{h100}}, one, ok, models({"H100"}, {})},
       {"device-model example 17: use a100", {{h100}}, one, type, models({"A100"}, {})},
       {"device-model example 17: use and nouse", {{h100}}, one, type, models({"H100"}, {"80GB"})},
@@ -322,14 +343,16 @@ TEST(Fit, ListsOfModelsIdsAndModes) {
        [](Request& request, NodeSpec&) {
          request.constraints = {{.vendor = kOtherVendor, .use_models = {"A100"}}};
        }},
-  });
+  };
 }
+INSTANTIATE_TEST_SUITE_P(ListsOfModelsIdsAndModes, FitTable,
+                         ::testing::ValuesIn(lists_of_models_ids_and_modes_rows()), row_name);
 
-TEST(Fit, NumaBind) {
+std::vector<FitCase> numa_bind_rows() {
   const Busy a0{with_numa(card("a0"), 1)}, a1{with_numa(card("a1"), 1)};
   const Busy a2{with_numa(card("a2"), 0)}, a3{with_numa(card("a3"), 0), 1, 16000, 0};
   const auto two = std::vector<Position>{app({ask(2, 2000, 10)})};
-  check({
+  return {
       {"nvidia example 7: the group that has both",
        {a0, a1, a2, a3},
        two,
@@ -378,17 +401,18 @@ TEST(Fit, NumaBind) {
        {app({ask(1, 2000, 10)})},
        "a0 2000/10",
        bind_numa},
-  });
+  };
 }
+INSTANTIATE_TEST_SUITE_P(NumaBind, FitTable, ::testing::ValuesIn(numa_bind_rows()), row_name);
 
-TEST(Fit, DevicePolicies) {
+std::vector<FitCase> device_policies_rows() {
   const std::vector<Busy> e8 = {{card("a0", 10000), 1, 1000, 10},
                                 {card("b0", 10000)},
                                 {card("a1", 10000), 4, 4000, 40},
                                 {card("b1", 10000), 2, 2000, 20}};
   const auto two = std::vector<Position>{app({ask(2, 1000, 10)})};
   const Busy p{card("p", 24576, 8), 2, 6144, 30}, q{card("q", 16384, 8), 1, 4096, 50};
-  check({
+  return {
       {"E8: spread", e8, two, "b0 1000/10, a0 1000/10"},
       {"E8: binpack", e8, two, "a1 1000/10, b1 1000/10", fullest_first},
       {"E4: percent of each card's own memory, binpack",
@@ -413,12 +437,14 @@ TEST(Fit, DevicePolicies) {
        [](Request& request, NodeSpec&) {
          request.device_policies = {&kFullestDevice, &kEmptiestDevice};
        }},
-  });
+  };
 }
+INSTANTIATE_TEST_SUITE_P(DevicePolicies, FitTable, ::testing::ValuesIn(device_policies_rows()),
+                         row_name);
 
-TEST(Fit, InitContainersAndSidecars) {
+std::vector<FitCase> init_containers_and_sidecars_rows() {
   const std::vector<Busy> x_y = {{card("x", 12000), 3, 9000, 30}, {card("y", 12000)}};
-  check({
+  return {
       {"E10: init and app on different cards",
        x_y,
        {init({ask(1, 2000, 10)}), app({ask(1, 4000, 10)})},
@@ -460,11 +486,13 @@ TEST(Fit, InitContainersAndSidecars) {
        {{card("g", 10000)}},
        {init({ask(1, 100, 100)}), app({ask(1, 100, 5)})},
        "g 100/100; g 100/5"},
-  });
+  };
 }
+INSTANTIATE_TEST_SUITE_P(InitContainersAndSidecars, FitTable,
+                         ::testing::ValuesIn(init_containers_and_sidecars_rows()), row_name);
 
-TEST(Fit, SearchBeyondTheGreedyChoice) {
-  check({
+std::vector<FitCase> search_beyond_the_greedy_choice_rows() {
+  return {
       {"the small container leaves the large card to the large one",
        {{card("big", 20000)}, {card("small", 10000)}},
        {app({ask(1, 5000, 0)}), app({ask(1, 18000, 0)})},
@@ -485,8 +513,10 @@ TEST(Fit, SearchBeyondTheGreedyChoice) {
        {app({ask(2, 5000, 0)}), app({ask(2, 12000, 0)})},
        "c 5000/0, d 5000/0; a 12000/0, b 12000/0",
        bind_numa},
-  });
+  };
 }
+INSTANTIATE_TEST_SUITE_P(SearchBeyondTheGreedyChoice, FitTable,
+                         ::testing::ValuesIn(search_beyond_the_greedy_choice_rows()), row_name);
 
 TEST(Fit, SearchIsBounded) {
   // 14 containers in 14 cards of different sizes, one too many of them large: the search space is

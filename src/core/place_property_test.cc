@@ -359,7 +359,6 @@ void drive(bool wild, long steps) {
       FAIL() << "seed " << params.seed;
     }
   }
-  << coverage.several_grants << " " << coverage.own_hold << "\n";
   EXPECT_GT(coverage.placed, coverage.steps / 10);
   EXPECT_GT(coverage.refused, coverage.steps / 10);
   EXPECT_GT(coverage.several_grants, coverage.steps / 40);
