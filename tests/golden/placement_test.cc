@@ -96,6 +96,7 @@ TEST_F(GoldenPlacement, CountedScenariosAgreeInFit) {
       EXPECT_EQ(c.fit, !rules.contains(id)) << id << ": " << c.detail;
     }
   }
+  EXPECT_EQ(counted.reasons, counted.refused) << "a counted scenario is refused in other words";
   all.print("whole file");
   counted.print("counted (D19)");
   RecordProperty("fit_counted", counted.fit);

@@ -23,6 +23,7 @@ Json normal(const Json& value) {
   if (!value.is_object() && !value.is_array()) return value;
   Json out = value.is_object() ? Json::object() : Json::array();
   for (const auto& [key, member] : value.items()) {
+    if (key == "schedulerName" && member == "") continue;  // Go's encoder leaves it out
     Json inner = normal(member);
     if (value.is_array()) {
       out.push_back(std::move(inner));
