@@ -54,7 +54,7 @@ CardReason CardCheck::eligible(const NodeSpec& node, const Device& device, std::
   const Constraints* constraints = list_.vendors[vendor].constraints;
   if (constraints == nullptr) return CardReason::kCount;
   if (!model_allowed(*constraints, vendor, device.model)) return CardReason::kTypeMismatch;
-  // A mode that the pod does not accept is told as a wrong type (nvidia section 9).
+  // A mode that the pod does not accept is told as a wrong type (section 9 of the vendor page).
   if (constraints->modes && constraints->modes->find(device.mode) == std::string::npos) {
     return CardReason::kTypeMismatch;
   }

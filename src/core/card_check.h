@@ -1,5 +1,5 @@
 /// May this card serve this demand? One reason per card, the first that fails, in the order of
-/// devices/nvidia.md section 10. Thread rule: one object per decision (it remembers the verdict on
+/// section 10 of the vendor page. Thread rule: one object per decision (it remembers the verdict on
 /// model texts).
 #pragma once
 
