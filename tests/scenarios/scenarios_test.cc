@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "client/credentials.h"
+#include "obs/log.h"
 #include "service/server.h"
 #include "sim/api_server.h"
 #include "sim/scenario.h"
@@ -45,6 +46,7 @@ TEST_P(ScenarioFile, InTheCore) {
 TEST_P(ScenarioFile, Live) {
   const Result<Scenario> scenario = read(GetParam());
   ASSERT_TRUE(scenario) << scenario.error().what;
+  log::set_level(log::Level::kWarn);
   const SystemClock clock;
   const auto api = ApiServer::start({}, clock);
   ASSERT_TRUE(api) << api.error().what;
@@ -63,8 +65,8 @@ TEST_P(ScenarioFile, Live) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, ScenarioFile, testing::ValuesIn(scenario_files()),
-                         [](const auto& info) {
-                           std::string name = info.param.stem().string();
+                         [](const auto& file) {
+                           std::string name = file.param.stem().string();
                            std::replace_if(
                                name.begin(), name.end(),
                                [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
