@@ -1,4 +1,5 @@
-/// Time is a parameter: main makes the real clock, tests and the simulator drive a manual one. RFC 3339 in and out, always UTC out.
+/// Time is a parameter: main makes the real clock, tests and the simulator drive a manual one. RFC
+/// 3339 in and out, always UTC out.
 #pragma once
 
 #include <atomic>
@@ -45,7 +46,8 @@ std::string format_rfc3339(WallTime time);        ///< whole seconds, "…Z"
 std::string format_rfc3339_micro(WallTime time);  ///< microseconds, "…Z" (MicroTime)
 std::int64_t unix_seconds(WallTime time);
 
-/// Go durations as flags spell them: "5m", "28s", "1m30s", "100ms", "0". A bare number other than 0 is an error.
+/// Go durations as flags spell them: "5m", "28s", "1m30s", "100ms", "0". A bare number other than 0
+/// is an error.
 Result<std::chrono::milliseconds> parse_duration(std::string_view text);
 /// Go's spelling: 5m0s, 28s, 1h0m0s, 100ms.
 std::string format_duration(std::chrono::milliseconds d);

@@ -1,6 +1,6 @@
-/// Errors as values. Input from outside (bodies, annotations, configuration, API answers) yields Result<T>: a code for the
-/// program, a sentence for the person. A caller handles an error or passes it up, never both.
-/// Thread rule: plain values.
+/// Errors as values. Input from outside (bodies, annotations, configuration, API answers) yields
+/// Result<T>: a code for the program, a sentence for the person. A caller handles an error or
+/// passes it up, never both. Thread rule: plain values.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,14 @@
 
 namespace tessera {
 
-enum class Code : std::uint8_t { kInvalid, kNotFound, kConflict, kUnavailable, kExhausted, kInternal };
+enum class Code : std::uint8_t {
+  kInvalid,
+  kNotFound,
+  kConflict,
+  kUnavailable,
+  kExhausted,
+  kInternal
+};
 
 struct Error {
   Code code = Code::kInternal;

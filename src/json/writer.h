@@ -1,6 +1,7 @@
-/// Appends JSON to a string. Commas are placed by the writer; escaping follows Go's encoder (<, >, & as \u003c …) so that texts
-/// compare equal with HAMi's. Invalid UTF-8 becomes U+FFFD.
-///   Writer w; w.begin_object().key("Error").string("").end_object(); std::string s = std::move(w).take();
+/// Appends JSON to a string. Commas are placed by the writer; escaping follows Go's encoder (<, >,
+/// & as \u003c …) so that texts compare equal with HAMi's. Invalid UTF-8 becomes U+FFFD.
+///   Writer w; w.begin_object().key("Error").string("").end_object(); std::string s =
+///   std::move(w).take();
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-/// AdmissionReview v1 and v1beta1. Source: spec/extender-protocol.md section 7, scheduler.md sections 2.4 and 15.
+/// AdmissionReview v1 and v1beta1. Source: spec/extender-protocol.md section 7, scheduler.md
+/// sections 2.4 and 15.
 #pragma once
 
 #include <string>
@@ -12,10 +13,10 @@
 namespace tessera::k8s {
 
 struct AdmissionRequest {
-  std::string api_version, kind;   ///< of the review, repeated in the answer
+  std::string api_version, kind;  ///< of the review, repeated in the answer
   std::string uid, ns, operation;
   bool dry_run = false;
-  json::Value object;              ///< valid as long as the parser's document
+  json::Value object;  ///< valid as long as the parser's document
 };
 Result<AdmissionRequest> decode_admission_review(json::Parser& parser, std::string_view body);
 

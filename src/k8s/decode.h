@@ -1,5 +1,6 @@
-/// From JSON to the trimmed objects. Errors name the field and the value: `spec.containers[1].resources.limits["example.com/card"]: …`.
-/// A wrong type in a field that we do not need is not an error. Thread rule: pure functions.
+/// From JSON to the trimmed objects. Errors name the field and the value:
+/// `spec.containers[1].resources.limits["example.com/card"]: …`. A wrong type in a field that we do
+/// not need is not an error. Thread rule: pure functions.
 #pragma once
 
 #include "base/result.h"

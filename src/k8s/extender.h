@@ -14,17 +14,21 @@ namespace tessera::k8s {
 
 struct ExtenderArgs {
   Pod pod;
-  bool has_names = false;  ///< NodeNames was there and not null
-  bool has_nodes = false;  ///< Nodes was there and not null
-  std::vector<std::string_view> names;      ///< views into the parsed body
+  bool has_names = false;               ///< NodeNames was there and not null
+  bool has_nodes = false;               ///< Nodes was there and not null
+  std::vector<std::string_view> names;  ///< views into the parsed body
   std::vector<Node> nodes;
-  std::vector<std::string_view> raw_nodes;  ///< received text of each node, byte for byte, for the echo
+  std::vector<std::string_view>
+      raw_nodes;  ///< received text of each node, byte for byte, for the echo
 };
-/// The body moves into `body_storage`; raw_nodes point into it, names into the parser's document: both must outlive the result. Keys in any case; unknown keys ignored; `extender args missing pod` when Pod is missing or null.
-Result<ExtenderArgs> decode_extender_args(json::Parser& parser, std::string&& body, std::string& body_storage, const Keep& keep);
+/// The body moves into `body_storage`; raw_nodes point into it, names into the parser's document:
+/// both must outlive the result. Keys in any case; unknown keys ignored; `extender args missing
+/// pod` when Pod is missing or null.
+Result<ExtenderArgs> decode_extender_args(json::Parser& parser, std::string&& body,
+                                          std::string& body_storage, const Keep& keep);
 
 struct FilterResult {
-  bool names_form = true;  ///< false: answer in Nodes
+  bool names_form = true;    ///< false: answer in Nodes
   bool null_result = false;  ///< NodeNames and Nodes null (nothing fits)
   std::vector<std::string_view> names;
   std::vector<std::string_view> raw_nodes;
@@ -36,7 +40,9 @@ struct FilterResult {
 std::string encode_filter_result(const FilterResult& result);
 std::string encode_filter_error(std::string_view error);
 
-struct BindArgs { std::string pod_name, pod_namespace, pod_uid, node; };
+struct BindArgs {
+  std::string pod_name, pod_namespace, pod_uid, node;
+};
 Result<BindArgs> decode_bind_args(json::Parser& parser, std::string_view body);
 std::string encode_bind_result(std::string_view error);
 

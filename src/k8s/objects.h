@@ -1,5 +1,5 @@
-/// The few fields of Kubernetes objects that a scheduler of devices uses. Everything else is dropped while parsing.
-/// Thread rule: plain values.
+/// The few fields of Kubernetes objects that a scheduler of devices uses. Everything else is
+/// dropped while parsing. Thread rule: plain values.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,18 @@
 
 namespace tessera::k8s {
 
-using StringMap = std::vector<std::pair<std::string, std::string>>;  ///< document order, unique keys
+using StringMap =
+    std::vector<std::pair<std::string, std::string>>;  ///< document order, unique keys
 const std::string* find(const StringMap& map, std::string_view key);  ///< nullptr when absent
 
 struct Container {
   std::string name;
   bool init = false;
-  bool sidecar = false;     ///< init container with restartPolicy Always
+  bool sidecar = false;  ///< init container with restartPolicy Always
   bool privileged = false;
-  StringMap limits, requests;  ///< quantity texts as received; numbers are kept as their literal text
-  bool has_env = false;        ///< an env array exists (webhook patches)
+  StringMap limits,
+      requests;          ///< quantity texts as received; numbers are kept as their literal text
+  bool has_env = false;  ///< an env array exists (webhook patches)
   bool has_limits = false, has_resources = false;
 };
 
@@ -34,11 +36,13 @@ struct Pod {
   StringMap annotations, labels;  ///< filtered by Keep
   bool has_annotations = false;   ///< the object had an annotations map (JSON Patch needs to know)
   std::string node_name, scheduler_name, runtime_class, priority_class;
-  std::string pod_group;          ///< label scheduling.x-k8s.io/pod-group or spec.schedulingGroup.podGroupName
+  std::string
+      pod_group;  ///< label scheduling.x-k8s.io/pod-group or spec.schedulingGroup.podGroupName
   std::vector<Container> containers;  ///< init containers first: index = position
   Phase phase = Phase::kUnknown;
-  bool terminating = false;           ///< deletionTimestamp is set
-  bool init_finished = false;         ///< there are non-sidecar init containers and all ended with exit code 0
+  bool terminating = false;  ///< deletionTimestamp is set
+  bool init_finished =
+      false;  ///< there are non-sidecar init containers and all ended with exit code 0
   std::optional<WallTime> unschedulable_since;  ///< lastTransitionTime of PodScheduled=False
   std::size_t init_count() const;
   bool finished() const { return phase == Phase::kSucceeded || phase == Phase::kFailed; }
@@ -46,11 +50,13 @@ struct Pod {
 
 struct Node {
   std::string name, uid, resource_version;
-  StringMap annotations, labels;        ///< filtered by Keep
-  StringMap allocatable, capacity;      ///< filtered by Keep
+  StringMap annotations, labels;    ///< filtered by Keep
+  StringMap allocatable, capacity;  ///< filtered by Keep
 };
 
-struct ObjectMeta { std::string ns, name, uid, resource_version; };
+struct ObjectMeta {
+  std::string ns, name, uid, resource_version;
+};
 
 /// What decoders keep. A null function keeps everything.
 struct Keep {

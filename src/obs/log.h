@@ -1,5 +1,6 @@
-/// Structured log lines: log::info("bound", {{"pod", key}, {"node", name}}). One JSON object a line on standard error.
-/// Messages are lower case without a final period; facts are fields. Thread-safe.
+/// Structured log lines: log::info("bound", {{"pod", key}, {"node", name}}). One JSON object a line
+/// on standard error. Messages are lower case without a final period; facts are fields.
+/// Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +27,17 @@ struct Field {
 
 void set_level(Level level);
 void write(Level level, std::string_view message, std::initializer_list<Field> fields);
-inline void debug(std::string_view m, std::initializer_list<Field> f = {}) { write(Level::kDebug, m, f); }
-inline void info(std::string_view m, std::initializer_list<Field> f = {}) { write(Level::kInfo, m, f); }
-inline void warn(std::string_view m, std::initializer_list<Field> f = {}) { write(Level::kWarn, m, f); }
-inline void error(std::string_view m, std::initializer_list<Field> f = {}) { write(Level::kError, m, f); }
+inline void debug(std::string_view m, std::initializer_list<Field> f = {}) {
+  write(Level::kDebug, m, f);
+}
+inline void info(std::string_view m, std::initializer_list<Field> f = {}) {
+  write(Level::kInfo, m, f);
+}
+inline void warn(std::string_view m, std::initializer_list<Field> f = {}) {
+  write(Level::kWarn, m, f);
+}
+inline void error(std::string_view m, std::initializer_list<Field> f = {}) {
+  write(Level::kError, m, f);
+}
 
 }  // namespace tessera::log

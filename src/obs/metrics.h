@@ -1,5 +1,6 @@
-/// Counters, gauges and histograms behind one registry; prometheus-cpp stays inside. Handles are cheap to copy and thread-safe.
-/// Rows that are a picture of the state (devices, pods) are not registered here: a collector returns them at scrape time.
+/// Counters, gauges and histograms behind one registry; prometheus-cpp stays inside. Handles are
+/// cheap to copy and thread-safe. Rows that are a picture of the state (devices, pods) are not
+/// registered here: a collector returns them at scrape time.
 #pragma once
 
 #include <functional>
@@ -17,6 +18,7 @@ class Counter {
  public:
   void increment(double by = 1) const;
   double value() const;
+
  private:
   friend class Metrics;
   void* impl_ = nullptr;
@@ -25,6 +27,7 @@ class Gauge {
  public:
   void set(double value) const;
   double value() const;
+
  private:
   friend class Metrics;
   void* impl_ = nullptr;
@@ -32,6 +35,7 @@ class Gauge {
 class Histogram {
  public:
   void observe(double value) const;
+
  private:
   friend class Metrics;
   void* impl_ = nullptr;
@@ -52,7 +56,8 @@ class Metrics {
   ~Metrics();
   Counter counter(std::string_view name, std::string_view help, const Labels& labels = {});
   Gauge gauge(std::string_view name, std::string_view help, const Labels& labels = {});
-  Histogram histogram(std::string_view name, std::string_view help, const std::vector<double>& bounds, const Labels& labels = {});
+  Histogram histogram(std::string_view name, std::string_view help,
+                      const std::vector<double>& bounds, const Labels& labels = {});
   /// Text exposition format 0.0.4 of everything registered plus the families given.
   std::string render(const std::vector<GaugeFamily>& more = {}) const;
 
