@@ -43,7 +43,9 @@ class Transport {
   /// Writes some of the two pieces; both must stay where they are until on_write.
   virtual void write(std::shared_ptr<TransportUser> user, std::string_view first,
                      std::string_view second) = 0;
-  virtual void finish_sending(std::shared_ptr<TransportUser> user) = 0;  ///< the peer reads an end
+  /// The peer reads an end. What read() brings afterwards is good for nothing but noticing that the
+  /// peer has closed too.
+  virtual void finish_sending(std::shared_ptr<TransportUser> user) = 0;
   virtual void close() = 0;
 };
 

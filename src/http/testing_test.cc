@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 
@@ -146,6 +147,7 @@ bool Client::Impl::receive_chunks(std::string& body) {
 }
 
 Client::Client(std::uint16_t port, const TlsSetup& tls) : impl_(std::make_unique<Impl>()) {
+  std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes without MSG_NOSIGNAL
   impl_->socket = connect_to(port);
   impl_->usable = impl_->socket >= 0;
   if (impl_->usable && tls.on) impl_->start_tls(tls);
