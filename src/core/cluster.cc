@@ -16,9 +16,18 @@ bool same_spec(const NodeSpec& a, const NodeSpec& b) {
          a.locked == b.locked;
 }
 
+Node::VendorSum& row_of(Node& node, VendorId vendor) {
+  for (Node::VendorSum& row : node.vendors) {
+    if (row.vendor == vendor) return row;
+  }
+  return node.vendors.emplace_back(Node::VendorSum{vendor, 0, 0});
+}
+
 void set_used(Node& node, std::size_t device, const Usage& used) {
+  const std::int64_t load = load_ppm(node.spec.devices[device], used);
+  row_of(node, node.spec.devices[device].vendor).load_ppm += load - node.load[device];
   node.used[device] = used;
-  node.load[device] = load_ppm(node.spec.devices[device], used);
+  node.load[device] = load;
 }
 
 bool charge_before(const Charge& a, const Charge& b) {
@@ -26,6 +35,13 @@ bool charge_before(const Charge& a, const Charge& b) {
 }
 
 }  // namespace
+
+Node::VendorSum Node::sum_of(VendorId vendor) const {
+  for (const VendorSum& row : vendors) {
+    if (row.vendor == vendor) return row;
+  }
+  return {vendor, 0, 0};
+}
 
 NodeId Cluster::Impl::intern(std::string_view name) {
   if (const auto found = ids.find(name); found != ids.end()) return found->second;
@@ -83,6 +99,8 @@ void Cluster::Impl::replace_devices(NodeState& state, std::vector<Device> device
   node.spec.devices = std::move(devices);
   node.used.assign(node.spec.devices.size(), Usage{});
   node.load.assign(node.spec.devices.size(), 0);
+  node.vendors.clear();
+  for (const Device& device : node.spec.devices) ++row_of(node, device.vendor).devices;
   state.orphans.clear();
   for (const Charge& charge : carried) add_charge(state, charge);
 }

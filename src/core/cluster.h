@@ -31,12 +31,23 @@ struct NodeSpec {
 };
 
 struct Node {
+  /// What a vendor has on this node; kept so that a decision need not walk all devices.
+  struct VendorSum {
+    VendorId vendor;
+    std::uint32_t devices = 0;
+    std::int64_t load_ppm = 0;  ///< sum of load over these devices
+    friend bool operator==(const VendorSum&, const VendorSum&) = default;
+  };
   NodeSpec spec;
   std::vector<Usage> used;  ///< parallel to spec.devices
   std::vector<std::int64_t>
-      load;  ///< load_ppm of each device as it is used now; parallel to spec.devices
-  std::uint64_t version = 0;  ///< changes whenever spec or used changes
-  bool present = false;       ///< false: only pods refer to it, or it was removed
+      load;  ///< load_ppm of each device as used now; parallel to spec.devices
+  std::vector<VendorSum> vendors;  ///< in order of first device
+  std::uint64_t version = 0;       ///< changes whenever spec or used changes
+  bool present = false;            ///< false: only pods refer to it, or it was removed
+
+  /// All zero when the vendor has no device here.
+  VendorSum sum_of(VendorId vendor) const;
 };
 
 enum class HoldState : std::uint8_t { kReserved, kBound };

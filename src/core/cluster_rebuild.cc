@@ -16,6 +16,18 @@ std::string words(const Usage& usage) {
   return fmt::format("{} slots, {} MiB, {} % cores", usage.slots, usage.memory.v, usage.cores.v);
 }
 
+std::vector<Node::VendorSum> sums_of(const Node& node) {
+  std::vector<Node::VendorSum> sums;
+  for (std::size_t i = 0; i < node.load.size(); ++i) {
+    const VendorId vendor = node.spec.devices[i].vendor;
+    auto row = std::find_if(sums.begin(), sums.end(), [&](auto& s) { return s.vendor == vendor; });
+    if (row == sums.end()) row = sums.insert(sums.end(), {vendor, 0, 0});
+    ++row->devices;
+    row->load_ppm += node.load[i];
+  }
+  return sums;
+}
+
 void compare_used(const Node& mine, const Node& other, std::vector<std::string>& found) {
   for (std::size_t i = 0; i < mine.used.size(); ++i) {
     if (mine.used[i] != other.used[i]) {
@@ -95,6 +107,7 @@ Cluster Cluster::rebuild() const {
       target.node.used.push_back(used);
       target.node.load.push_back(load_ppm(device, used));
     }
+    target.node.vendors = sums_of(target.node);
   }
   for (const auto& [key, usage] : sums) {
     const auto& [id, vendor, device] = key;
@@ -121,6 +134,9 @@ std::vector<std::string> Cluster::differences(const Cluster& other) const {
       continue;
     }
     compare_used(mine, theirs.node, found);
+    if (mine.vendors != theirs.node.vendors) {
+      found.push_back(fmt::format("node {} has different sums by vendor", mine.spec.name));
+    }
     compare_waiting(mine.spec.name, state.orphans, theirs.orphans, found);
     if (holders_on(find_node(mine.spec.name)) != other.holders_on(id)) {
       found.push_back(fmt::format("node {} has different holders", mine.spec.name));

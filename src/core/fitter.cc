@@ -6,7 +6,12 @@
 namespace tessera::core {
 
 Fitter::Fitter(const Cluster& cluster, const Request& request)
-    : cluster_(cluster), request_(request), list_(request, cluster.rules()), check_(list_) {
+    : cluster_(cluster),
+      request_(request),
+      list_(request, cluster.rules()),
+      check_(list_),
+      vendor_cards_(list_.vendors.size()),
+      view_(list_.vendors.size()) {
   if (const Hold* hold = cluster.hold(request.uid); hold != nullptr) {
     own_charges_ = effective_charges(hold->allocation);
     own_node_ = cluster.find_node(hold->allocation.node);
@@ -24,14 +29,11 @@ void Fitter::find_own_use(const Node& node, NodeId id) {
 }
 
 void Fitter::count_cards() {
-  vendor_cards_.assign(list_.vendors.size(), 0);
-  const NodeSpec& spec = node_->spec;
+  const std::vector<bool>& offered = node_->spec.offered;
   for (std::size_t row = 0; row < list_.vendors.size(); ++row) {
     const VendorId id = list_.vendors[row].id;
-    if (id.v >= spec.offered.size() || !spec.offered[id.v]) continue;
-    for (const Device& device : spec.devices) {
-      if (device.vendor == id) ++vendor_cards_[row];
-    }
+    const bool counts = id.v < offered.size() && offered[id.v];
+    vendor_cards_[row] = counts ? node_->sum_of(id).devices : 0;
   }
 }
 
@@ -229,14 +231,22 @@ bool Fitter::better_group(const Survey& survey, std::size_t count, const std::ve
 }
 
 std::int64_t Fitter::node_key() {
-  view_.assign(list_.vendors.size(), {});
-  const std::vector<Device>& devices = node_->spec.devices;
-  for (std::uint32_t i = 0; i < devices.size(); ++i) {
+  for (std::size_t row = 0; row < list_.vendors.size(); ++row) {
+    const Node::VendorSum sum = node_->sum_of(list_.vendors[row].id);
+    view_[row] = {sum.load_ppm, sum.devices};
+  }
+  // The kept sums are of the node as it is; correct them where this pod changes something, each
+  // device once.
+  changed_.clear();
+  for (const Ledger::OwnUse& own : own_) changed_.push_back(own.device);
+  for (const Ledger::Entry& entry : ledger_.entries()) changed_.push_back(entry.device);
+  std::sort(changed_.begin(), changed_.end());
+  changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
+  for (const std::uint32_t i : changed_) {
+    const Device& device = node_->spec.devices[i];
     for (std::size_t row = 0; row < list_.vendors.size(); ++row) {
-      if (list_.vendors[row].id != devices[i].vendor) continue;
-      const bool changed = ledger_.touched(i) || ledger_.has_own();
-      view_[row].load_sum_ppm += changed ? load_ppm(devices[i], ledger_.total(i)) : node_->load[i];
-      ++view_[row].devices;
+      if (list_.vendors[row].id != device.vendor) continue;
+      view_[row].load_sum_ppm += load_ppm(device, ledger_.total(i)) - node_->load[i];
     }
   }
   return request_.node_policy->key({view_});

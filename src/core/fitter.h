@@ -87,6 +87,7 @@ class Fitter {
   std::vector<std::uint32_t>
       vendor_cards_;  ///< by row of list_.vendors: cards on the node, 0 when not offered
   std::vector<NodeView::Vendor> view_;
+  std::vector<std::uint32_t> changed_;
   int steps_left_ = 0;
 };
 

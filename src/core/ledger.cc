@@ -51,10 +51,10 @@ Usage Ledger::effective(const Share& share) {
   return sum;
 }
 
-Usage Ledger::seen(std::uint32_t device, PositionKind kind, std::uint32_t position) const {
+Usage Ledger::seen_with_share(std::uint32_t device, PositionKind kind,
+                              std::uint32_t position) const {
   Usage sum = base_[device];
   const Share& share = shares_[device];
-  if (!share.touched) return sum;
   sum += share.sidecars;
   if (kind == PositionKind::kApp) {
     sum += share.apps;
@@ -66,20 +66,10 @@ Usage Ledger::seen(std::uint32_t device, PositionKind kind, std::uint32_t positi
   return sum;
 }
 
-Usage Ledger::total(std::uint32_t device) const {
-  Usage sum = base_[device];
-  if (shares_[device].touched) sum += effective(shares_[device]);
-  return sum;
-}
-
-Usage Ledger::total_with(std::uint32_t device, const Slice& slice) const {
-  Usage sum = base_[device];
-  if (!shares_[device].touched) {
-    sum += slice.usage;
-    return sum;
-  }
+Usage Ledger::total_with_share(std::uint32_t device, const Slice& slice) const {
   Share share = shares_[device];
   add(share, slice);
+  Usage sum = base_[device];
   sum += effective(share);
   return sum;
 }

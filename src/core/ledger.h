@@ -46,14 +46,23 @@ class Ledger {
   /// What a container of this kind and position finds in use: init containers run before the apps
   /// and one after the other, beside the sidecars; a sidecar stays beside the largest of them and
   /// beside the apps.
-  Usage seen(std::uint32_t device, PositionKind kind, std::uint32_t position) const;
+  Usage seen(std::uint32_t device, PositionKind kind, std::uint32_t position) const {
+    return touched(device) ? seen_with_share(device, kind, position) : base_[device];
+  }
   /// base plus the pod's effective use: sidecars + max(init peak, apps).
-  Usage total(std::uint32_t device) const;
+  Usage total(std::uint32_t device) const {
+    Usage sum = base_[device];
+    if (touched(device)) sum += effective(shares_[device]);
+    return sum;
+  }
   /// The same as if the slice were taken.
-  Usage total_with(std::uint32_t device, const Slice& slice) const;
+  Usage total_with(std::uint32_t device, const Slice& slice) const {
+    if (touched(device)) return total_with_share(device, slice);
+    Usage sum = base_[device];
+    sum += slice.usage;
+    return sum;
+  }
   bool touched(std::uint32_t device) const { return shares_[device].touched; }
-  /// True when the pod's own hold was taken out of the base of some device.
-  bool has_own() const { return base_.data() == adjusted_.data() && !adjusted_.empty(); }
   /// Two devices in the same state of this account.
   bool same_state(std::uint32_t a, std::uint32_t b) const;
 
@@ -67,6 +76,8 @@ class Ledger {
     bool touched = false;
     friend bool operator==(const Share&, const Share&) = default;
   };
+  Usage seen_with_share(std::uint32_t device, PositionKind kind, std::uint32_t position) const;
+  Usage total_with_share(std::uint32_t device, const Slice& slice) const;
   static void add(Share& share, const Slice& slice);
   static Usage effective(const Share& share);
 

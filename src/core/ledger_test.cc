@@ -76,11 +76,9 @@ TEST_F(LedgerTest, OwnUseCountsAsFreeAndOpenStartsAfresh) {
   ledger_.take(0, slice(0, kApp, 100));
   const std::vector<Ledger::OwnUse> own = {{0, {1, {600}, {10}}}};
   ledger_.open(cluster_.node(id_), own);
-  EXPECT_TRUE(ledger_.has_own());
   EXPECT_EQ(ledger_.total(0), (Usage{0, {400}, {0}}));
   EXPECT_TRUE(ledger_.entries().empty());
   ledger_.open(cluster_.node(id_));
-  EXPECT_FALSE(ledger_.has_own());
   EXPECT_EQ(ledger_.base(0).memory, MiB{1000});
 }
 
