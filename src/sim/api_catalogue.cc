@@ -47,6 +47,15 @@ constexpr auto kResources = std::to_array<Resource>({
     {"storage.k8s.io", "v1", "storageclasses", "StorageClass", "storageclass", kCluster, "sc"},
 });
 
+/// What `kubectl get all` shows.
+constexpr std::string_view kInAll =
+    "pods,replicationcontrollers,services,daemonsets,deployments,replicasets,statefulsets,jobs";
+
+bool listed(std::string_view comma_separated, std::string_view word) {
+  const auto words = text::split(comma_separated, ',');
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
 Value strings(std::string_view comma_separated) {
   Value list = Value::array();
   for (const std::string_view word : text::split(comma_separated, ','))
@@ -62,6 +71,7 @@ Value resource_entry(const Resource& resource) {
                                {"kind", resource.kind}});
   entry.make("verbs") =
       strings(binding ? "create" : "create,delete,deletecollection,get,list,patch,update,watch");
+  if (listed(kInAll, resource.name)) entry.make("categories") = strings("all");
   if (!resource.short_names.empty()) entry.make("shortNames") = strings(resource.short_names);
   return entry;
 }
@@ -157,8 +167,7 @@ std::string Resource::qualified_name() const {
 }
 
 bool Resource::has_subresource(std::string_view subresource) const {
-  const auto known = text::split(subresources, ',');
-  return !subresource.empty() && std::find(known.begin(), known.end(), subresource) != known.end();
+  return !subresource.empty() && listed(subresources, subresource);
 }
 
 std::span<const Resource> catalogue() { return kResources; }

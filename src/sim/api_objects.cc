@@ -33,14 +33,21 @@ std::optional<Reply> check_string_map(const Resource& resource, Value& metadata,
   return std::nullopt;
 }
 
-/// Extended resources (with a prefix) and every limit without its own request: the request is the
-/// limit.
-void copy_limits(Value& container) {
-  const Value* limits = container["resources"].find("limits");
-  if (limits == nullptr) return;
-  const Value copy = *limits;
-  Value& requests = container.make("resources").make("requests");
-  for (const auto& [name, quantity] : copy.members())
+/// An API server gives quantities as strings even when they came as numbers; the spelling stays as
+/// sent.
+void quantities_to_strings(Value& object, std::string_view field) {
+  Value* map = object.find(field);
+  if (map == nullptr || !map->is_object()) return;
+  for (auto& [name, quantity] : map->members())
+    if (quantity.is_number()) quantity = Value(quantity.dump());
+}
+
+/// A limit without its own request is the request as well.
+void copy_limits(Value& resources) {
+  if (!resources.has("limits")) return;
+  const Value limits = resources["limits"];
+  Value& requests = resources.make("requests");
+  for (const auto& [name, quantity] : limits.members())
     if (!requests.has(name)) requests.make(name) = quantity;
 }
 
@@ -48,19 +55,25 @@ void set_default(Value& object, std::string_view key, Value value) {
   if (!object.has(key)) object.make(key) = std::move(value);
 }
 
-void prepare_new_pod(Value& pod) {
-  Value& spec = pod.make("spec");
+void fill_container(Value& container) {
+  Value* resources = container.find("resources");
+  if (resources == nullptr || !resources->is_object()) return;
+  quantities_to_strings(*resources, "limits");
+  quantities_to_strings(*resources, "requests");
+  copy_limits(*resources);
+}
+
+void fill_pod_spec(Value& spec) {
   for (const std::string_view list : {"containers", "initContainers"}) {
-    if (!spec.has(list)) continue;
-    for (Value& container : spec.make(list).items())
-      if (container.is_object()) copy_limits(container);
+    Value* containers = spec.find(list);
+    if (containers == nullptr || !containers->is_array()) continue;
+    for (Value& container : containers->items()) fill_container(container);
   }
   set_default(spec, "restartPolicy", "Always");
   set_default(spec, "terminationGracePeriodSeconds", 30);
   set_default(spec, "dnsPolicy", "ClusterFirst");
   set_default(spec, "schedulerName", "default-scheduler");
   set_default(spec, "securityContext", Value::object());
-  pod.make("status") = Value::object({{"phase", "Pending"}});
 }
 
 Value renamed(const Value& event, bool to_core) {
@@ -131,9 +144,15 @@ std::optional<Reply> check_shape(const Resource& resource, Value& object) {
 
 Reply invalid(const Resource& resource, std::string_view name, std::string_view field,
               std::string_view why) {
-  const std::string message =
-      fmt::format("{} \"{}\" is invalid: {}: {}", resource.kind, name, field, why);
-  return failure(422, "Invalid", message, resource.kind, name, resource.group);
+  Value body = status_object(
+      422, "Invalid", fmt::format("{} \"{}\" is invalid: {}: {}", resource.kind, name, field, why));
+  const Value cause =
+      Value::object({{"reason", "FieldValueInvalid"}, {"message", why}, {"field", field}});
+  body.make("details") = Value::object({{"name", name},
+                                        {"group", resource.group},
+                                        {"kind", resource.kind},
+                                        {"causes", Value::array({cause})}});
+  return json_reply(422, body);
 }
 
 std::optional<Reply> check_name(const Resource& resource, const std::string& name) {
@@ -154,15 +173,22 @@ std::optional<Reply> check_name(const Resource& resource, const std::string& nam
                   name));
 }
 
-void prepare_new(const Resource& resource, Value& object) {
-  if (resource.kind == "Pod") prepare_new_pod(object);
+void fill_defaults(const Resource& resource, Value& object) {
+  if (resource.kind == "Pod") fill_pod_spec(object.make("spec"));
   if (resource.kind == "Node") {
     object.make("spec").members();
-    object.make("status").members();
+    quantities_to_strings(object.make("status"), "capacity");
+    quantities_to_strings(object.make("status"), "allocatable");
   }
+  if (resource.kind == "ResourceQuota") quantities_to_strings(object.make("spec"), "hard");
+}
+
+void prepare_new(const Resource& resource, Value& object) {
+  fill_defaults(resource, object);
+  if (resource.kind == "Pod") object.make("status") = Value::object({{"phase", "Pending"}});
   if (resource.kind == "Namespace") {
-    object.make("metadata").make("labels").make("kubernetes.io/metadata.name") =
-        object["metadata"]["name"].text();
+    const std::string name = object["metadata"]["name"].text();
+    object.make("metadata").make("labels").make("kubernetes.io/metadata.name") = name;
     object.make("spec") = Value::object({{"finalizers", Value::array({"kubernetes"})}});
     object.make("status") = Value::object({{"phase", "Active"}});
   }

@@ -36,7 +36,9 @@ std::optional<Reply> check_name(const Resource& resource, const std::string& nam
 Reply invalid(const Resource& resource, std::string_view name, std::string_view field,
               std::string_view why);
 
-/// Defaults and the state of birth by kind.
+/// Fields that have a default, and quantities as strings; for new and for updated objects.
+void fill_defaults(const Resource& resource, Value& object);
+/// fill_defaults() and the state of birth by kind.
 void prepare_new(const Resource& resource, Value& object);
 /// Restores in `next` what only the server may change: identity, deletion marks, and status (or,
 /// for `subresource` status, all but status).

@@ -15,6 +15,7 @@ constexpr std::size_t kMaxDepth = 200;
 class Builder {
  public:
   using Json = nlohmann::json;
+  explicit Builder(std::size_t size) : size_(size) {}
   bool null() { return add(Value()); }
   bool boolean(bool flag) { return add(Value(flag)); }
   bool number_integer(std::int64_t number) { return add(Value(number)); }
@@ -32,8 +33,8 @@ class Builder {
   }
   bool parse_error(std::size_t position, const std::string& token, const Json::exception&) {
     const std::string near = token.size() > 40 ? token.substr(0, 40) : token;
-    error_ = near.empty() ? std::string("unexpected end of JSON input")
-                          : fmt::format("invalid JSON at offset {} near {:?}", position, near);
+    error_ = position > size_ ? std::string("unexpected end of JSON input")
+                              : fmt::format("invalid JSON at offset {} near {:?}", position, near);
     return false;
   }
 
@@ -69,6 +70,7 @@ class Builder {
     return true;
   }
 
+  const std::size_t size_;  // of the text
   Value root_;
   std::vector<Value*> open_;  // a container does not move while one of its children is open
   std::string key_, error_;
@@ -125,7 +127,7 @@ Value Value::number(std::string text) {
 }
 
 Result<Value> Value::parse(std::string_view text) {
-  Builder builder;
+  Builder builder(text.size());
   if (!nlohmann::json::sax_parse(text, &builder))
     return fail(Code::kInvalid, builder.error().empty() ? "invalid JSON" : builder.error());
   return builder.take();

@@ -169,6 +169,7 @@ Reply Engine::replace_with(const Call& call, const Target& target, const StoredO
                                 "{}",
                                 uid, own_uid));
   if (resource.shares_storage) next = core_event_from(next);
+  fill_defaults(resource, next);
   keep_server_fields(resource, target.subresource, before.value, next);
   if (resource.kind == "Pod")
     if (auto refused = check_pod_update(before.value, next)) return std::move(*refused);
