@@ -24,10 +24,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         vendors::decode_register_text(vendors::encode_register_text(*devices), vendor);
     fuzz::require(again && *again == *devices, "the text form reads back");
   }
-  const std::string json = vendors::encode_register_json(*devices);
-  const auto from_json = vendors::decode_register_json(json, vendor);
-  // Ids that differ in broken UTF-8 only may become one; that is refused, never accepted wrongly.
-  fuzz::require(!from_json || vendors::encode_register_json(*from_json) == json,
-                "the JSON form reads back");
+  // Broken UTF-8 changes once, into replacement characters; two ids may become one by that, which
+  // is refused, never accepted wrongly.
+  const auto from_json =
+      vendors::decode_register_json(vendors::encode_register_json(*devices), vendor);
+  if (!from_json) return 0;
+  const auto again =
+      vendors::decode_register_json(vendors::encode_register_json(*from_json), vendor);
+  fuzz::require(again && *again == *from_json, "the JSON form reads back");
   return 0;
 }
