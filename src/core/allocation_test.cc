@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/test_builders.h"
+#include "core/core_test_builders.h"
 
 namespace tessera::core {
 namespace {

@@ -10,7 +10,7 @@
 #include <iostream>
 #include <random>
 
-#include "core/test_builders.h"
+#include "core/core_test_builders.h"
 
 namespace tessera::core {
 namespace {
