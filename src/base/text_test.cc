@@ -25,7 +25,7 @@ TEST(Text, CaseIsIgnoredForAsciiOnly) {
   EXPECT_TRUE(equals_ignoring_case("NodeNames", "nodenames"));
   EXPECT_FALSE(equals_ignoring_case("NodeNames", "nodename"));
   EXPECT_FALSE(equals_ignoring_case("\u00c4", "\u00e4"));
-  EXPECT_TRUE(contains_ignoring_case("NVidia-A100", "a10"));
+  EXPECT_TRUE(contains_ignoring_case("Card-A100", "a10"));
   EXPECT_FALSE(contains_ignoring_case("A10", "A100"));
   EXPECT_TRUE(contains_ignoring_case("", ""));
   EXPECT_EQ(lower("AbC\u00c4"), "abc\u00c4");

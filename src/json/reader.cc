@@ -43,6 +43,9 @@ namespace {
 
 constexpr std::size_t kMaxDepth = 128;
 
+/// A parser that once read a huge body gives the memory back when ordinary ones follow.
+constexpr std::size_t kKeptCapacity = std::size_t{4} << 20;
+
 /// True when strings or brackets are still open at the end: the sender was cut off.
 bool cut_off(std::string_view text) {
   std::size_t depth = 0;
@@ -236,6 +239,9 @@ Result<Value> Parser::parse_in_place(std::string& text) {
   document.numbers.reset();
   text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
   document.source = text;
+  if (document.parser.capacity() > kKeptCapacity && text.size() <= kKeptCapacity) {
+    document.parser = dom::parser();
+  }
   if (document.parser.capacity() == 0) {
     const auto code = document.parser.allocate(text.size() + 64, kMaxDepth);
     if (code != simdjson::SUCCESS) return tl::unexpected(parse_error(text, code));
