@@ -46,7 +46,7 @@ std::optional<Reply> check_bindable(const StoredObject& pod, const Value& bindin
 }  // namespace
 
 Reply Engine::bind(const Call& call, const Target& target) {
-  auto binding = Value::parse(call.body);
+  auto binding = call.decoded_body();
   if (!binding) return bad_request(fmt::format("Binding: {}", binding.error().what));
   if (auto wrong = check_shape(core_resource("bindings"), *binding)) return std::move(*wrong);
   const std::string& named = (*binding)["metadata"]["name"].text();

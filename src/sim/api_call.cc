@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "sim/api_protobuf.h"
 
 namespace tessera::sim::api {
 namespace {
@@ -53,6 +54,12 @@ bool Call::flag(std::string_view key) const {
 }
 
 bool Call::wants_table() const { return accept.find("as=Table") != std::string::npos; }
+
+Result<Value> Call::decoded_body() const {
+  if (body.empty()) return Value();
+  const bool protobuf = content_type.starts_with(kProtobufType);
+  return protobuf ? decode_protobuf(body) : Value::parse(body);
+}
 
 std::vector<std::pair<std::string, std::string>> parse_query(std::string_view query) {
   std::vector<std::pair<std::string, std::string>> pairs;
@@ -144,6 +151,10 @@ Reply stale_version(const Resource& resource, std::string_view name) {
 }
 
 Reply bad_request(std::string_view message) { return failure(400, "BadRequest", message); }
+
+Reply unsupported_media_type(std::string_view what) {
+  return failure(415, "UnsupportedMediaType", fmt::format("415: Unsupported Media Type: {}", what));
+}
 
 Reply unknown_path() {
   return failure(404, "NotFound", "the server could not find the requested resource");

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "sim/api_catalogue.h"
 #include "sim/api_value.h"
 
@@ -21,6 +22,8 @@ struct Call {
   std::string_view parameter(std::string_view key) const;  ///< "" when absent
   bool flag(std::string_view key) const;                   ///< "true" or "1"
   bool wants_table() const;
+  /// The body as a tree, from JSON or from one of the protobuf kinds; null when there is none.
+  Result<Value> decoded_body() const;
 };
 
 /// Splits "a=b&c=%20" into decoded pairs; '+' is a blank.
@@ -55,6 +58,7 @@ Reply already_exists(const Resource& resource, std::string_view name);
 Reply conflict(const Resource& resource, std::string_view name, std::string_view why);
 Reply stale_version(const Resource& resource, std::string_view name);
 Reply bad_request(std::string_view message);
+Reply unsupported_media_type(std::string_view what);
 Reply unknown_path();
 Reply method_not_allowed();
 /// As an API server answers when it has nothing better to say: used for injected faults.

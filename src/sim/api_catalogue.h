@@ -40,5 +40,8 @@ const Resource& home_of(const Resource& resource);
 /// The documents of /api, /apis, /api/v1, /apis/<group>, /apis/<group>/<version>, /version; null
 /// for any other path. `own_address` is host:port.
 Value discovery_document(std::string_view path, std::string_view own_address);
+/// /openapi/v3 and below: as much as kubectl needs to leave validation to the server (which checks
+/// no unknown fields).
+Value openapi_document(std::string_view path);
 
 }  // namespace tessera::sim::api

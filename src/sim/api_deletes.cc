@@ -37,7 +37,7 @@ std::optional<Engine::DeleteOptions> Engine::delete_options(const Call& call, co
 
 Reply Engine::remove(const Call& call, const Target& target) {
   const Resource& resource = *target.resource;
-  const auto body = call.body.empty() ? Result<Value>(Value()) : Value::parse(call.body);
+  const auto body = call.decoded_body();
   if (!body) return bad_request(fmt::format("DeleteOptions: {}", body.error().what));
   const auto options = delete_options(call, *body);
   if (!options) return bad_request("gracePeriodSeconds: must be a whole number, not negative");
@@ -66,7 +66,7 @@ Reply Engine::remove(const Call& call, const Target& target) {
 }
 
 Reply Engine::remove_collection(const Call& call, const Target& target) {
-  const auto body = call.body.empty() ? Result<Value>(Value()) : Value::parse(call.body);
+  const auto body = call.decoded_body();
   if (!body) return bad_request(fmt::format("DeleteOptions: {}", body.error().what));
   const auto options = delete_options(call, *body);
   if (!options) return bad_request("gracePeriodSeconds: must be a whole number, not negative");
@@ -81,7 +81,7 @@ Reply Engine::remove_collection(const Call& call, const Target& target) {
 
 /// Without disruption budgets an eviction is a deletion.
 Reply Engine::evict(const Call& call, const Target& target) {
-  const auto body = call.body.empty() ? Result<Value>(Value()) : Value::parse(call.body);
+  const auto body = call.decoded_body();
   if (!body) return bad_request(fmt::format("Eviction: {}", body.error().what));
   const auto options = delete_options(call, (*body)["deleteOptions"]);
   if (!options) return bad_request("gracePeriodSeconds: must be a whole number, not negative");

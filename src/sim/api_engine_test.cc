@@ -437,5 +437,16 @@ TEST_F(ApiEngineTest, DiscoveryNamesWhatIsServed) {
   EXPECT_EQ(server_->request("GET", "/healthz").body, "ok");
 }
 
+TEST_F(ApiEngineTest, OpenApiTellsThatTheServerValidates) {
+  const Value root = call("GET", "/openapi/v3").body;
+  EXPECT_EQ(root["paths"]["api/v1"]["serverRelativeURL"].text(), "/openapi/v3/api/v1");
+  const Value core = call("GET", "/openapi/v3/api/v1").body;
+  const Value& patch = core["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["patch"];
+  EXPECT_EQ(patch["parameters"].items().at(0)["name"].text(), "fieldValidation");
+  EXPECT_EQ(patch["x-kubernetes-group-version-kind"]["kind"].text(), "Pod");
+  EXPECT_EQ(call("GET", "/openapi/v3/apis/nope/v1").status, 404);
+  EXPECT_EQ(call("GET", "/openapi/v2").status, 404);
+}
+
 }  // namespace
 }  // namespace tessera::sim

@@ -115,7 +115,8 @@ Reply ApiServer::Impl::answer(const Call& call) {
       std::end(kHealthPaths))
     return {.status = 200, .body = "ok", .content_type = "text/plain; charset=utf-8"};
   if (const auto target = api::parse_target(call.path)) return engine.handle(call, *target);
-  const api::Value document = api::discovery_document(call.path, address);
+  api::Value document = api::discovery_document(call.path, address);
+  if (document.is_null()) document = api::openapi_document(call.path);
   if (document.is_null()) return api::unknown_path();
   return call.method == "GET" ? api::json_reply(200, document) : api::method_not_allowed();
 }

@@ -4,6 +4,7 @@
 
 #include "sim/api_engine.h"
 #include "sim/api_patch.h"
+#include "sim/api_protobuf.h"
 
 namespace tessera::sim::api {
 namespace {
@@ -19,15 +20,13 @@ PatchType patch_type(std::string_view content_type) {
   return PatchType::kUnknown;
 }
 
-Reply unsupported_media_type(std::string_view what) {
-  return failure(415, "UnsupportedMediaType", fmt::format("415: Unsupported Media Type: {}", what));
-}
-
-bool json_body(const Call& call) {
-  return call.content_type.empty() || call.content_type.find("json") != std::string::npos;
+bool readable_body(const Call& call) {
+  return call.content_type.empty() || call.content_type.find("json") != std::string::npos ||
+         call.content_type.starts_with(kProtobufType);
 }
 
 Reply undecodable(const Resource& resource, const Error& error) {
+  if (error.code == Code::kUnavailable) return unsupported_media_type(error.what);
   return bad_request(
       fmt::format("the object provided is unrecognized (must be of type {}): json parse error: {}",
                   resource.kind, error.what));
@@ -61,8 +60,8 @@ Value with_kind(const Resource& resource, const Value& stored) {
 }  // namespace
 
 Reply Engine::create(const Call& call, Target target) {
-  if (!json_body(call)) return unsupported_media_type(call.content_type);
-  auto object = Value::parse(call.body);
+  if (!readable_body(call)) return unsupported_media_type(call.content_type);
+  auto object = call.decoded_body();
   if (!object) return undecodable(*target.resource, object.error());
   return create_from(call, std::move(target), std::move(*object));
 }
@@ -107,8 +106,8 @@ Reply Engine::create_from(const Call& call, Target target, Value object) {
 
 Reply Engine::update(const Call& call, const Target& target) {
   const Resource& resource = *target.resource;
-  if (!json_body(call)) return unsupported_media_type(call.content_type);
-  auto object = Value::parse(call.body);
+  if (!readable_body(call)) return unsupported_media_type(call.content_type);
+  auto object = call.decoded_body();
   if (!object) return undecodable(resource, object.error());
   const std::string name = (*object)["metadata"]["name"].text();
   if (name != target.name)
