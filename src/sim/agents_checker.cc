@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "vendors/codec.h"
 #include "vendors/vendors.h"
@@ -129,7 +131,13 @@ std::vector<core::Charge> InvariantChecker::charges_of(const k8s::Pod& pod,
           {static_cast<std::uint32_t>(i), VendorId{0}, d.id, {d.memory}, {d.cores}});
     }
   }
-  return core::effective_charges(allocation);
+  std::vector<core::Charge> charges = core::effective_charges(allocation);
+  const auto node = nodes_.find(pod.node_name);
+  const auto unknown = [&](const core::Charge& c) {  // reported at first sight
+    return node == nodes_.end() || node->second.find(c.device) == node->second.end();
+  };
+  charges.erase(std::remove_if(charges.begin(), charges.end(), unknown), charges.end());
+  return charges;
 }
 
 void InvariantChecker::charge(PodBook& book, std::vector<core::Charge> charges) {

@@ -30,8 +30,9 @@ int columns_of(std::string_view s) {
 }
 
 Row& Row::text(std::string_view s, std::string_view style) {
-  const std::string_view shown = clip(s, left());
-  if (shown.empty()) return *this;
+  if (left() <= 0 || s.empty()) return *this;
+  if (columns_of(s) > left()) return text(clip(s, left() - 1), style).text("…", style);
+  const std::string_view shown = s;
   used_ += columns_of(shown);
   if (!colour_ || style.empty()) {
     bytes_ += shown;
@@ -39,6 +40,12 @@ Row& Row::text(std::string_view s, std::string_view style) {
   }
   bytes_.append("\x1b[").append(style).append("m").append(shown).append("\x1b[0m");
   return *this;
+}
+
+Row& Row::column(std::string_view s, int width, std::string_view style) {
+  const int end = used_ + width;
+  if (columns_of(s) <= width) return text(s, style).pad_to(end);
+  return text(clip(s, width - 1), style).text("…", style);
 }
 
 Row& Row::pad_to(int column, std::string_view style) {

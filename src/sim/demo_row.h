@@ -13,6 +13,8 @@ class Row {
 
   /// `style`: an SGR list such as "1" or "38;5;39;48;5;236"; empty = plain.
   Row& text(std::string_view s, std::string_view style = {});
+  /// s clipped or filled up to `width` characters; a clipped text ends in "…".
+  Row& column(std::string_view s, int width, std::string_view style = {});
   Row& pad_to(int column, std::string_view style = {});  ///< blanks up to the column
   /// Puts s at the right end, if it fits behind what is there.
   Row& right(std::string_view s, std::string_view style = {});

@@ -28,6 +28,22 @@ std::string grouped(std::int64_t value) {
   return digits;
 }
 
+/// As people write it on one row: "gpu=1 mem=47% cores=47".
+std::string short_asks(std::string asks) {
+  const auto replace = [&](std::string_view what, std::string_view with, std::string_view behind) {
+    for (std::size_t at = asks.find(what); at != std::string::npos; at = asks.find(what, at)) {
+      asks.replace(at, what.size(), with);
+      at = asks.find_first_of(" ", at + with.size());
+      if (at == std::string::npos) at = asks.size();
+      asks.insert(at, behind);
+    }
+  };
+  replace("gpumem-percentage=", "mem=", "%");
+  replace("gpumem=", "mem=", "Mi");
+  replace("gpucores=", "cores=", "");
+  return asks;
+}
+
 double share(std::int64_t used, std::int64_t total) {
   return total == 0 ? 0 : static_cast<double>(used) / static_cast<double>(total);
 }
@@ -175,10 +191,19 @@ class Screen {
     heading.text(told.empty() ? " no pod waits for room" : " waiting for room", kLabel);
     add(heading);
     const auto shown = std::min(told.size(), static_cast<std::size_t>(rows - 1));
+    int names = 0, asks = 0;
+    for (std::size_t i = 0; i < shown; ++i) {
+      names = std::max(names, columns_of(told[i]->name));
+      asks = std::max(asks, columns_of(short_asks(told[i]->asks)));
+    }
+    names = std::min(names, size_.width / 4);
+    asks = std::min(asks, size_.width / 3);
     for (std::size_t i = 0; i < shown; ++i) {
       Row r = row();
-      r.text(" ").text(told[i]->name, kWaiting).text("  ").text(told[i]->asks, kLabel);
-      r.text("  ").text(reason_in_words(told[i]->reason));
+      r.text(" ").column(told[i]->name, names, kWaiting).text("  ");
+      r.column(short_asks(told[i]->asks), asks, kLabel)
+          .text("  ")
+          .text(reason_in_words(told[i]->reason));
       add(r);
     }
   }
