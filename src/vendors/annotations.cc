@@ -31,7 +31,7 @@ std::vector<std::string> upper_list_of(const k8s::Pod& pod, const std::string& k
 
 std::string unknown_word(std::string_view key, std::string_view word,
                          const std::vector<std::string>& known) {
-  return fmt::format("{}: {} is not a policy that is served, the default counts (served: {})", key,
+  return fmt::format("{}: {} is not a policy that is served and has no effect (served: {})", key,
                      text::quote(word), text::join(known, ", "));
 }
 
