@@ -70,7 +70,7 @@ std::string read_bind_answer(const client::ApiResponse& response) {
 }
 
 void SchedulerLoop::Impl::pump() {
-  while (!filtering_) {
+  while (!filtering_ && nodes_synced_ && pods_synced_) {
     const std::optional<std::string> uid = queue_.pop(clock_.mono());
     if (!uid) return;
     const auto it = pending_.find(*uid);

@@ -86,6 +86,7 @@ struct SchedulerLoop::Impl : std::enable_shared_from_this<SchedulerLoop::Impl> {
   obs::Metrics metrics_;
   mutable std::mutex mutex_;
   bool stopped_ = false, filtering_ = false;
+  bool nodes_synced_ = false, pods_synced_ = false;  ///< nothing is scheduled before both lists
   SchedulerQueue queue_;
   std::unordered_map<std::string, Pending> pending_;
   std::unordered_map<std::string, bool>

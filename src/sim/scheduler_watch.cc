@@ -121,6 +121,8 @@ void SchedulerLoop::Impl::pods_listed() {
   for (const auto& [uid, listed] : assigned_)
     if (!listed) gone.push_back(uid);
   for (const std::string& uid : gone) pod_left(uid);
+  pods_synced_ = true;
+  pump();
 }
 
 void SchedulerLoop::Impl::node_changed(json::Value node) {
@@ -147,6 +149,8 @@ void SchedulerLoop::Impl::nodes_listed() {
   for (const auto& [name, node] : nodes_)
     if (!node.listed) gone.push_back(name);
   for (const std::string& name : gone) node_deleted(name);
+  nodes_synced_ = true;
+  pump();
 }
 
 void SchedulerLoop::Impl::something_changed() {
