@@ -1,0 +1,109 @@
+/// Small pieces: texts of events and metrics, names in paths, option checks, the gate before the
+/// caches are filled.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "service/binding_writer.h"
+#include "service/filter.h"
+#include "service/names.h"
+#include "service/ready_gate.h"
+#include "service/scrape.h"
+#include "service/serve_check.h"
+
+namespace tessera::service {
+namespace {
+
+TEST(SummarizeRejects, CountsNodesByReasonAndCapsTheNames) {
+  EXPECT_EQ(summarize_rejects({}), "");
+  EXPECT_EQ(summarize_rejects({{"n2", "1/4 CardInsufficientMemory, 3/4 CardNotHealth"},
+                               {"n1", "4/4 CardInsufficientMemory"},
+                               {"n3", "node unregistered"}}),
+            "2 nodes CardInsufficientMemory(n1,n2), 1 nodes CardNotHealth(n2), 1 nodes node "
+            "unregistered(n3)");
+  std::vector<std::pair<std::string, std::string>> many;
+  for (int i = 0; i < 500; ++i)
+    many.emplace_back("n" + std::to_string(100 + i), "1/1 CardInsufficientCore");
+  EXPECT_EQ(summarize_rejects(many), "500 nodes CardInsufficientCore(n100,n101,n102,n103,n104,…)");
+}
+
+TEST(LabelText, EscapesWhatTheFormatNeedsAndReplacesBadBytes) {
+  EXPECT_EQ(label_text("plain ü"), "plain ü");
+  EXPECT_EQ(label_text("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
+  EXPECT_EQ(label_text(std::string("x\xFFy")), "x\xEF\xBF\xBDy");
+}
+
+TEST(ObjectName, OnlyWhatCannotChangeAPath) {
+  for (const char* good : {"a", "node-1.example.com", "A_b", "0"})
+    EXPECT_TRUE(is_object_name(good)) << good;
+  for (const char* bad : {"", ".", "..", "a/b", "a?b", "a b", "a%2e", "ü", "a#b"})
+    EXPECT_FALSE(is_object_name(bad)) << bad;
+  EXPECT_FALSE(is_object_name(std::string(254, 'a')));
+}
+
+TEST(LabelValue, AsKubernetesAllowsIt) {
+  for (const char* good : {"a", "n-1.x_y", "0"}) EXPECT_TRUE(is_label_value(good)) << good;
+  for (const char* bad : {"", "-a", "a-", ".a", "a b"}) EXPECT_FALSE(is_label_value(bad)) << bad;
+  EXPECT_TRUE(is_label_value(std::string(63, 'a')));
+  EXPECT_FALSE(is_label_value(std::string(64, 'a')));
+}
+
+TEST(CheckOptions, TheDefaultsAreInOrderWithTheBuiltInConfiguration) {
+  const auto plan = check_options({});
+  ASSERT_TRUE(plan) << plan.error().what;
+  EXPECT_EQ(plan->defaults.node->name(), "binpack");
+  ASSERT_EQ(plan->defaults.devices.size(), 1U);
+  EXPECT_EQ(plan->defaults.devices[0]->name(), "spread");
+}
+
+class GateTest : public testing::Test {
+ protected:
+  ReadyGate::Visitor visitor(std::shared_ptr<std::atomic<bool>> gone = nullptr) {
+    return {.enter = [this] { ++entered_; },
+            .turn_away = [this](const std::string& why) { turned_away_.push_back(why); },
+            .client_gone = std::move(gone)};
+  }
+  TaskThread state_;
+  std::atomic<int> entered_{0};
+  std::vector<std::string> turned_away_;
+};
+
+TEST_F(GateTest, WaitersEnterWhenItOpensAndLaterOnesAtOnce) {
+  ReadyGate gate(state_, std::chrono::hours(1), [] { return "x"; });
+  state_.run([&] {
+    gate.pass(visitor());
+    gate.pass(visitor(std::make_shared<std::atomic<bool>>(true)));
+    EXPECT_EQ(entered_, 0);
+    gate.open();
+    EXPECT_EQ(entered_, 1);
+    EXPECT_EQ(turned_away_, std::vector<std::string>{"context cancelled"});
+    gate.pass(visitor());
+    EXPECT_EQ(entered_, 2);
+  });
+}
+
+TEST_F(GateTest, AWaitThatIsTooLongEndsWithWhatIsMissing) {
+  ReadyGate gate(state_, std::chrono::milliseconds(5), [] { return "pods"; });
+  state_.run([&] { gate.pass(visitor()); });
+  std::size_t waiting = 1;
+  while (waiting > 0) state_.run([&] { waiting = gate.waiting(); });
+  EXPECT_EQ(turned_away_, std::vector<std::string>{"not ready: pods"});
+  state_.stop();
+}
+
+TEST_F(GateTest, AShutGateTurnsEverybodyAway) {
+  ReadyGate gate(state_, std::chrono::hours(1), [] { return ""; });
+  state_.run([&] {
+    gate.pass(visitor());
+    gate.shut("over");
+    gate.pass(visitor());
+  });
+  EXPECT_EQ(turned_away_, (std::vector<std::string>{"over", "over"}));
+  EXPECT_EQ(entered_, 0);
+}
+
+}  // namespace
+}  // namespace tessera::service
