@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -24,6 +25,9 @@
 #include "vendors/vendors.h"
 
 namespace tessera::service {
+
+inline constexpr std::string_view kBinderStops =
+    "scheduler shutting down while waiting for node lock: node lock contention";
 
 struct BindCall {
   k8s::BindArgs args;

@@ -44,7 +44,6 @@ Books::Books(core::VendorTable rules, const Clock& clock, std::chrono::milliseco
                                      "Register annotations that could not be read.")) {}
 
 // ---- pods
-// ----------------------------------------------------------------------------------------
 
 void Books::index_name(const PodRecord& pod) {
   by_name_[key_of(pod.fact.ns, pod.fact.name)] = pod.fact.uid;
@@ -192,7 +191,6 @@ PodRecord* Books::pod_by_name(std::string_view ns, std::string_view name) {
 }
 
 // ---- reservations
-// --------------------------------------------------------------------------------
 
 Status Books::reserve(PodRecord& pod, core::Allocation allocation) {
   const Status status =
@@ -239,7 +237,6 @@ void Books::expire_reservations() {
 }
 
 // ---- nodes
-// ---------------------------------------------------------------------------------------
 
 void Books::apply(NodeFact fact, MonoTime list_begin) {
   if (fact.name.empty()) return;

@@ -72,7 +72,6 @@ Filter::Filter(const FactReader& reader, Books& books, Events& events, const Mea
       options_(options) {}
 
 // ---- on the thread that received the call
-// --------------------------------------------------------
 
 bool Filter::prepare(FilterCall& call, std::string body) {
   Result<k8s::ExtenderArgs> args =
@@ -145,7 +144,6 @@ void Filter::simulate(FilterCall& call) {
 }
 
 // ---- on the state thread
-// -------------------------------------------------------------------------
 
 void Filter::decide(FilterCall& call) {
   const k8s::Pod& pod = call.args.pod;

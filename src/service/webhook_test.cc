@@ -91,7 +91,6 @@ Answer ask(const Json& object, const WebhookOptions& options = kOptions,
 }
 
 // ---- what is changed
-// -----------------------------------------------------------------------------------------------
 
 TEST(Webhook, CompletesADevicePodAndTouchesNothingElse) {
   Json before =
@@ -228,7 +227,6 @@ TEST(Webhook, Case93ForgedKeysAreStrippedFromEveryPod) {
 }
 
 // ---- whose pod it is (E22, case 96)
-// --------------------------------------------------------------------------------
 
 struct OwnerCase {
   std::string_view name;
@@ -286,7 +284,6 @@ TEST(Webhook, OnlyCreationIsReviewed) {
 }
 
 // ---- denials
-// -------------------------------------------------------------------------------------------------------
 
 struct DenyCase {
   std::string_view name;
@@ -358,7 +355,6 @@ TEST(Webhook, Case97APlainPodMayHaveANode) {
 }
 
 // ---- transport
-// -----------------------------------------------------------------------------------------------------
 
 TEST(Webhook, BothVersionsAreAnsweredInKind) {
   for (const std::string version : {"v1", "v1beta1"}) {
