@@ -37,7 +37,7 @@ Status check(const DemoOptions& o) {
   const auto out_of_range = [](std::string_view flag, auto value, std::string_view range) {
     return fail(Code::kInvalid, fmt::format("--{} {}: must be {}", flag, value, range));
   };
-  if (o.nodes < 1 || o.nodes > 5000) return out_of_range("nodes", o.nodes, "from 1 to 5000");
+  if (o.nodes < 1 || o.nodes > 10'000) return out_of_range("nodes", o.nodes, "from 1 to 10000");
   if (o.devices < 1 || o.devices > 64) return out_of_range("devices", o.devices, "from 1 to 64");
   if (!(o.rate >= 0 && o.rate <= 10'000))
     return out_of_range("rate", o.rate, "from 0 to 10000 pods per second");
@@ -65,8 +65,8 @@ Status write_kubeconfig(const std::string& path, const std::string& text) {
   return fail(Code::kUnavailable, fmt::format("--kubeconfig-out {}: cannot be written", path));
 }
 
-AgentNode make_node(int index, int devices) {
-  AgentNode node{.name = fmt::format("node-{:02}", index + 1)};
+AgentNode make_node(int index, int devices, std::size_t digits) {
+  AgentNode node{.name = fmt::format("node-{:0{}}", index + 1, digits)};
   for (int i = 0; i < devices; ++i) {
     node.devices.push_back({.id = fmt::format("GPU-{:04x}-{:02x}", index + 1, i),
                             .index = static_cast<std::uint32_t>(i),
@@ -180,8 +180,9 @@ class Demo {
     user_ = client("demo");
     agents_ =
         std::make_unique<Agents>(*agents_client_, AgentOptions{.delete_finished = true}, clock_);
+    const std::size_t digits = std::max<std::size_t>(2, std::to_string(options_.nodes).size());
     for (int i = 0; i < options_.nodes; ++i) {
-      if (Status s = agents_->add_node(make_node(i, options_.devices)); !s) return s;
+      if (Status s = agents_->add_node(make_node(i, options_.devices, digits)); !s) return s;
     }
     agents_->start();
     return {};

@@ -11,7 +11,7 @@ namespace tessera::sim {
 namespace {
 
 constexpr std::string_view kTitle = "1;38;5;231;48;5;24", kLabel = "38;5;245", kValue = "1",
-                           kMemory = "38;5;39", kCores = "38;5;43", kFull = "38;5;214",
+                           kMemory = "38;5;39", kCores = "38;5;43", kFull = "38;5;77",
                            kWaiting = "38;5;222";
 constexpr double kFullShare = 0.995;
 constexpr int kTallScreen = 30;
@@ -130,7 +130,8 @@ class Screen {
   }
 
   static void figure(Row& r, std::string_view name, const std::string& value) {
-    r.text(std::string(name) + " ", kLabel).text(value, kValue).text("   ");
+    if (r.used() > 0) r.text("   ");
+    r.text(std::string(name) + " ", kLabel).text(value, kValue);
   }
 
   /// In as few columns side by side as the height asks for, and the width allows.
@@ -266,8 +267,8 @@ std::string render_summary(const DemoSummary& summary) {
   const SchedulerLoopStats& l = p.loop;
   const double seconds = static_cast<double>(p.elapsed.count()) / 1000;
   const std::size_t cards = p.nodes.empty() ? 0 : p.nodes.front().devices.size();
-  std::string out = fmt::format("tessera demo: {:.1f} s, {} nodes x {} {}, {}\n", seconds,
-                                p.nodes.size(), cards, p.model, summary.what);
+  std::string out = fmt::format("tessera demo: {:.1f} s, {} nodes x {} {}\n  replayed   {}\n",
+                                seconds, p.nodes.size(), cards, p.model, summary.what);
   out += fmt::format("  pods       {} created, {} bound, {} finished, {} waiting at the end\n",
                      p.created, l.binds, p.finished, l.pending);
   out += fmt::format("  decisions  {} ({:.1f}/s), filter p50 {:.2f} ms, p99 {:.2f} ms\n", l.filters,
@@ -282,9 +283,7 @@ std::string render_summary(const DemoSummary& summary) {
     out += fmt::format("  errors     {} of filter, {} of bind; the last: {}\n", l.errors,
                        l.bind_errors, l.last_error);
   if (summary.faults.empty())
-    out +=
-        "  checks     no device over its limits, every lock and device text as the node agents "
-        "expect\n";
+    out += "  checks     no device over its limits; locks and device texts as they must be\n";
   for (const std::string& fault : summary.faults) out += fmt::format("  FAULT      {}\n", fault);
   return out;
 }

@@ -94,7 +94,7 @@ TEST_P(RunDemoFault, NamesFlagAndValue) {
 INSTANTIATE_TEST_SUITE_P(
     Table, RunDemoFault,
     testing::ValuesIn(std::vector<FaultCase>{
-        {"nodes", [](DemoOptions& o) { o.nodes = 0; }, "--nodes 0: must be from 1 to 5000"},
+        {"nodes", [](DemoOptions& o) { o.nodes = 0; }, "--nodes 0: must be from 1 to 10000"},
         {"devices", [](DemoOptions& o) { o.devices = 65; }, "--devices 65: must be from 1 to 64"},
         {"rate", [](DemoOptions& o) { o.rate = -1; },
          "--rate -1: must be from 0 to 10000 pods per second"},
