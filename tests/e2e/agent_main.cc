@@ -1,5 +1,5 @@
-// Simulated node agents against any API server: a program for the end-to-end tests, never installed.
-// Ends on SIGTERM and writes what it served and which invariants it saw broken.
+// Simulated node agents against any API server: a program for the end-to-end tests, never
+// installed. Ends on SIGTERM and writes what it served and which invariants it saw broken.
 #include <atomic>
 #include <charconv>
 #include <chrono>
@@ -26,8 +26,8 @@ std::atomic<bool> stop_requested{false};  // a signal handler cannot take parame
 using Flags = std::map<std::string, std::string, std::less<>>;
 
 Flags read_flags(int argc, char** argv) {
-  Flags flags{{"nodes", "10"}, {"devices", "8"},   {"delay", "20ms"},    {"memory", "81920"},
-              {"slots", "10"}, {"kubeconfig", ""}, {"report", ""},       {"run-for", "0"},
+  Flags flags{{"nodes", "10"}, {"devices", "8"},   {"delay", "20ms"}, {"memory", "81920"},
+              {"slots", "10"}, {"kubeconfig", ""}, {"report", ""},    {"run-for", "0"},
               {"delete", "0"}, {"prefix", "node"}, {"batch", "64"}};
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
@@ -96,8 +96,9 @@ int main(int argc, char** argv) {
   const auto credentials = tessera::client::load_kubeconfig(flags.find("kubeconfig")->second);
   const auto delay = tessera::parse_duration(flags.find("delay")->second);
   const auto run_for = tessera::parse_duration(flags.find("run-for")->second);
-  for (const auto* error : {credentials ? nullptr : &credentials.error(), delay ? nullptr : &delay.error(),
-                            run_for ? nullptr : &run_for.error()}) {
+  for (const auto* error :
+       {credentials ? nullptr : &credentials.error(), delay ? nullptr : &delay.error(),
+        run_for ? nullptr : &run_for.error()}) {
     if (error == nullptr) continue;
     std::fprintf(stderr, "%s\n", error->what.c_str());
     return 2;
