@@ -66,12 +66,13 @@ class AcceptedRequests : public ::testing::TestWithParam<Accepted> {};
 
 /// However the bytes are cut in two or trickle in, the result is the same.
 TEST_P(AcceptedRequests, DoNotDependOnTheCut) {
-  const auto& [name, text, path, body] = GetParam();
+  const Accepted& row = GetParam();
+  const std::string& text = row.text;
   const auto expect = [&](const std::vector<std::string>& pieces, std::size_t cut) {
     const auto outcome = parse(pieces);
-    ASSERT_EQ(outcome.step, Step::kDone) << name << " cut at " << cut;
-    EXPECT_EQ(outcome.request.path, path) << cut;
-    EXPECT_EQ(outcome.request.body, body) << cut;
+    ASSERT_EQ(outcome.step, Step::kDone) << row.name << " cut at " << cut;
+    EXPECT_EQ(outcome.request.path, row.path) << cut;
+    EXPECT_EQ(outcome.request.body, row.body) << cut;
     EXPECT_GE(outcome.request.body.capacity() - outcome.request.body.size(), kBodySpare);
     EXPECT_EQ(outcome.consumed, text.size()) << cut;
   };

@@ -114,7 +114,7 @@ TEST(Server, BodiesHaveSpareRoomForTheJsonParser) {
     respond({});
   })});
   Client client(server->port());
-  for (const std::size_t size : {0, 1, 14, 15, 16, 100, 4096, 65536, 100'000}) {
+  for (const std::size_t size : {0u, 1u, 14u, 15u, 16u, 100u, 4096u, 65536u, 100'000u}) {
     ASSERT_EQ(client.exchange(post("/x", std::string(size, 'x'))).status, 200);
   }
   ASSERT_EQ(client.exchange(get("/x")).status, 200);

@@ -77,7 +77,7 @@ TEST_F(Tls, ServesRequests) {
   Client client(server_->port(), tls());
   ASSERT_TRUE(client.connected());
   EXPECT_EQ(client.peer_name(), "first");
-  for (const std::size_t size : {0, 1, 1000, 20'000, 1 << 20, 3 << 20}) {
+  for (const std::size_t size : {0u, 1u, 1000u, 20'000u, 1u << 20, 3u << 20}) {
     const std::string body(size, 'x');
     EXPECT_TRUE(client.exchange(post("/echo", body)).body == body) << size;
   }

@@ -1,0 +1,114 @@
+#include "child_process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "base/text.h"
+
+extern char** environ;
+
+namespace tessera::bench {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kPatience = 30s;
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string_view digits_after(std::string_view text, std::string_view mark) {
+  const auto found = text.find(mark);
+  if (found == std::string_view::npos) return {};
+  text.remove_prefix(found + mark.size());
+  return text.substr(0, text.find_first_not_of("0123456789"));
+}
+
+}  // namespace
+
+Folder::Folder() {
+  path_ = (std::filesystem::temp_directory_path() / "tessera-bench-XXXXXX").string();
+  if (mkdtemp(path_.data()) == nullptr) path_ = ".";
+}
+
+Folder::~Folder() {
+  std::error_code ignored;
+  if (path_ != ".") std::filesystem::remove_all(path_, ignored);
+}
+
+Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const std::vector<std::string>& command,
+                                                          const std::string& log_file) {
+  std::vector<char*> arguments;
+  for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, log_file.c_str(),
+                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  pid_t id = 0;
+  const int problem =
+      posix_spawn(&id, command.front().c_str(), &files, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  if (problem != 0) {
+    return fail(Code::kNotFound, command.front() + ": " + std::strerror(problem));
+  }
+  return std::unique_ptr<ChildProcess>(new ChildProcess(id, log_file));
+}
+
+ChildProcess::~ChildProcess() {
+  if (ended()) return;
+  kill(id_, SIGTERM);
+  const auto end = std::chrono::steady_clock::now() + 5s;
+  while (!ended()) {
+    if (std::chrono::steady_clock::now() > end) kill(id_, SIGKILL);
+    std::this_thread::sleep_for(5ms);
+  }
+}
+
+bool ChildProcess::ended() const {
+  if (id_ != 0 && waitpid(id_, nullptr, WNOHANG) == id_) id_ = 0;
+  return id_ == 0;
+}
+
+Result<std::uint16_t> ChildProcess::announced_port() const {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (std::chrono::steady_clock::now() < end && !ended()) {
+    const std::string log = content_of(log_file_);
+    const auto line = log.find("\"msg\":\"serving\"");
+    const auto whole = line == std::string::npos ? line : log.find('\n', line);
+    if (whole != std::string::npos) {
+      const auto port =
+          text::parse_int(digits_after(std::string_view(log).substr(line), "\"port\":"), 32);
+      if (!port) return tl::unexpected(port.error());
+      return static_cast<std::uint16_t>(*port);
+    }
+    std::this_thread::sleep_for(5ms);
+  }
+  return fail(Code::kUnavailable,
+              "the server did not say its port; its log:\n" + content_of(log_file_));
+}
+
+std::int64_t ChildProcess::memory_kb(std::string_view name) const {
+  std::ifstream file("/proc/" + std::to_string(id_) + "/status");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(std::string(name) + ":")) continue;
+    const auto first = line.find_first_of("0123456789");
+    return std::atoll(line.c_str() + first);
+  }
+  return 0;
+}
+
+}  // namespace tessera::bench

@@ -1,0 +1,53 @@
+/// The measured program as a process of its own, so that its memory is its own. Ended, by its id,
+/// with the object. Thread rule: one owner.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tessera::bench {
+
+/// A folder that goes away with the object.
+class Folder {
+ public:
+  Folder();
+  ~Folder();
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
+
+ private:
+  std::string path_;
+};
+
+class ChildProcess {
+ public:
+  /// Standard error goes to `log_file`.
+  static Result<std::unique_ptr<ChildProcess>> start(const std::vector<std::string>& command,
+                                                     const std::string& log_file);
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  /// The number that follows `"port":` in the log line with the message "serving"; waits for it at
+  /// most 30 s.
+  Result<std::uint16_t> announced_port() const;
+  /// A line of /proc/<id>/status in kB, e.g. "VmRSS"; 0 when it is not there.
+  std::int64_t memory_kb(std::string_view name) const;
+
+ private:
+  ChildProcess(pid_t id, std::string log_file) : id_(id), log_file_(std::move(log_file)) {}
+  bool ended() const;
+
+  mutable pid_t id_;
+  std::string log_file_;
+};
+
+}  // namespace tessera::bench

@@ -1,0 +1,323 @@
+// What a kube-scheduler waits for: /filter over HTTP on loopback, 1,000 nodes of 8 cards, 4,000
+// device pods that run, 1,000 names in every call. The scheduler is a process of its own (`tessera
+// serve`), its cluster is the embedded API server in this one. Every call brings a new pod whose
+// predecessor was deleted before, outside the timing. Beside it the machine's floor: the same
+// number of bytes there and back with nothing in between.
+//   filter_http_bench [--program=build/tessera] [--runs=5] [--calls=5000] [--warm-up=500]
+//   [--nodes=1000] [--pods-per-node=4]
+//                     [--node-policy=binpack] [--device-policy=spread] [--pause-us=1000]
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "child_process.h"
+#include "http/server.h"
+#include "http_load.h"
+#include "json/reader.h"
+#include "json/writer.h"
+#include "sim/api_server.h"
+#include "sim/scenario_objects.h"
+
+namespace tessera::bench {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::int64_t kCards = 8, kCardMemory = 81'920, kPodMemory = 2'000, kPodCores = 10;
+constexpr std::string_view kPods = "/api/v1/namespaces/default/pods";
+
+struct Options {
+  std::string program;
+  std::int64_t runs = 5, calls = 5000, warm_up = 500, nodes = 1000, pods_per_node = 4;
+  std::int64_t pause_us = 1000;
+  std::string node_policy = "binpack", device_policy = "spread";
+};
+
+Status set_option(Options& options, std::string_view name, std::string_view value) {
+  const std::pair<std::string_view, std::int64_t*> numbers[] = {
+      {"runs", &options.runs},         {"calls", &options.calls},
+      {"nodes", &options.nodes},       {"warm-up", &options.warm_up},
+      {"pause-us", &options.pause_us}, {"pods-per-node", &options.pods_per_node}};
+  for (const auto& [key, target] : numbers) {
+    if (key != name) continue;
+    const auto number = text::parse_int(value, 64);
+    if (!number) return tl::unexpected(number.error());
+    if (*number < 0) return fail(Code::kInvalid, fmt::format("--{}: {} is negative", name, value));
+    *target = *number;
+    return {};
+  }
+  const std::pair<std::string_view, std::string*> words[] = {
+      {"program", &options.program},
+      {"node-policy", &options.node_policy},
+      {"device-policy", &options.device_policy}};
+  for (const auto& [key, target] : words) {
+    if (key != name) continue;
+    *target = value;
+    return {};
+  }
+  return fail(Code::kInvalid, fmt::format("unknown option --{}", name));
+}
+
+Result<Options> parse_options(int count, char** words) {
+  Options options;
+  // In the build tree the program is one folder up.
+  options.program =
+      (std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "tessera")
+          .string();
+  for (int i = 1; i < count; ++i) {
+    const std::string_view word = words[i];
+    const auto equals = word.find('=');
+    if (!word.starts_with("--") || equals == std::string_view::npos) {
+      return fail(Code::kInvalid, fmt::format("{}: must be --name=value", word));
+    }
+    if (auto status = set_option(options, word.substr(2, equals - 2), word.substr(equals + 1));
+        !status) {
+      return tl::unexpected(status.error());
+    }
+  }
+  return options;
+}
+
+std::string node_name(std::int64_t n) { return fmt::format("node-{:05}", n); }
+std::string card_id(std::int64_t n, std::int64_t card) {
+  return fmt::format("GPU-5a1c7e90-0000-4000-8000-{:011}{}", n, card);
+}
+
+sim::ScenarioNode make_node(std::int64_t n) {
+  sim::ScenarioNode node;
+  node.name = node_name(n);
+  for (std::int64_t i = 0; i < kCards; ++i) {
+    core::Device card;
+    card.id = card_id(n, i);
+    card.index = static_cast<std::uint32_t>(i);
+    card.slots = 10;
+    card.memory = {kCardMemory};
+    card.cores = {100};
+    card.model = "NVIDIA-NVIDIA H100 80GB HBM3";
+    card.mode = "hami-core";
+    card.numa = static_cast<std::uint32_t>(i / 4);
+    card.healthy = true;
+    node.devices.push_back(std::move(card));
+  }
+  return node;
+}
+
+sim::ScenarioPod make_pod(std::string name) {
+  sim::ScenarioPod pod;
+  pod.name = std::move(name);
+  pod.containers.push_back({"app",
+                            {{"nvidia.com/gpu", "1"},
+                             {"nvidia.com/gpumem", std::to_string(kPodMemory)},
+                             {"nvidia.com/gpucores", std::to_string(kPodCores)}}});
+  return pod;
+}
+
+/// The cluster and the calls that change it.
+class Stage {
+ public:
+  explicit Stage(const Options& options) : options_(options) {
+    scenario_.node_policy = options.node_policy;
+    scenario_.device_policy = options.device_policy;
+  }
+
+  Status fill() {
+    auto api = sim::ApiServer::start({}, clock_);
+    if (!api) return tl::unexpected(api.error());
+    api_ = std::move(*api);
+    for (std::int64_t n = 0; n < options_.nodes; ++n) {
+      scenario_.nodes.push_back(make_node(n));
+      if (auto status = create("/api/v1/nodes", sim::node_object(scenario_.nodes.back())); !status)
+        return status;
+      names_.push_back(node_name(n));
+    }
+    for (std::int64_t i = 0; i < options_.nodes * options_.pods_per_node; ++i) {
+      auto pod = make_pod(fmt::format("running-{:06}", i));
+      const std::int64_t n = i % options_.nodes;
+      pod.node = node_name(n);
+      pod.cards = {{card_id(n, i / options_.nodes % kCards)}};
+      const auto uid = fmt::format("running-uid-{:06}", i);
+      if (auto status = create(kPods, sim::pod_object(scenario_, pod, uid)); !status) return status;
+    }
+    return {};
+  }
+
+  const std::vector<std::string>& names() const { return names_; }
+  std::string kubeconfig() const { return api_->kubeconfig(); }
+
+  /// The predecessor goes, the next pod comes; gives the body of its filter call.
+  Result<std::string> next_call() {
+    if (serial_ > 0) {
+      const auto gone = api_->request("DELETE", fmt::format("{}/asking-{}", kPods, serial_));
+      if (gone.status != 200) return fail(Code::kInternal, "delete of a pod: " + gone.body);
+    }
+    ++serial_;
+    const auto name = fmt::format("asking-{}", serial_);
+    auto made = api_->request("POST", kPods, sim::pod_object(scenario_, make_pod(name), ""));
+    if (made.status != 201) return fail(Code::kInternal, "create of a pod: " + made.body);
+    json::Writer w;
+    w.begin_object().key("Pod").raw(made.body).key("Nodes").null().key("NodeNames").begin_array();
+    for (const auto& node : names_) w.string(node);
+    w.end_array().end_object();
+    return std::move(w).take();
+  }
+
+ private:
+  Status create(std::string_view path, const std::string& object) {
+    const auto answer = api_->request("POST", path, object);
+    if (answer.status == 201) return {};
+    return fail(Code::kInternal, fmt::format("POST {}: {}", path, answer.body));
+  }
+
+  const Options& options_;
+  SystemClock clock_;
+  sim::Scenario scenario_;
+  std::unique_ptr<sim::ApiServer> api_;
+  std::vector<std::string> names_;
+  std::int64_t serial_ = 0;
+};
+
+Status check_answer(const LoadClient::Answer& answer) {
+  json::Parser parser;
+  const auto read = parser.parse(answer.body);
+  if (answer.status != 200 || !read) {
+    return fail(Code::kInternal, fmt::format("filter: {} {}", answer.status, answer.body));
+  }
+  if ((*read)["NodeNames"].size() == 1 && (*read)["Error"].string_or("?").empty()) return {};
+  return fail(Code::kInternal, "filter placed nothing: " + answer.body.substr(0, 400));
+}
+
+void pause(const Options& options) {
+  std::this_thread::sleep_for(std::chrono::microseconds(options.pause_us));
+}
+
+struct Run {
+  Latencies filter;
+  std::size_t request_size = 0, answer_size = 0;
+};
+
+Result<Run> measure_filter(const Options& options, Stage& stage, std::uint16_t port) {
+  auto client = LoadClient::connect(port);
+  if (!client) return tl::unexpected(client.error());
+  Run run;
+  for (std::int64_t i = 0; i < options.warm_up + options.calls; ++i) {
+    const auto body = stage.next_call();
+    if (!body) return tl::unexpected(body.error());
+    const std::string request = post("/filter", *body);
+    pause(options);  // the scheduler's watches see the pods come and go, as between two cycles
+    const auto answer = (*client)->exchange(request);
+    if (!answer) return tl::unexpected(answer.error());
+    if (auto status = check_answer(*answer); !status) return tl::unexpected(status.error());
+    if (i >= options.warm_up) run.filter.add(answer->time);
+    run.request_size = body->size();
+    run.answer_size = answer->body.size();
+  }
+  return run;
+}
+
+/// The same bytes through the same HTTP server, answered at once.
+Result<Latencies> measure_floor(const Options& options, const Run& like) {
+  http::Route route;
+  route.method = "POST";
+  route.path = "/floor";
+  route.max_body = like.request_size;
+  const std::string answer_body(like.answer_size, 'x');
+  route.handler = [&](http::Request&&, const http::Responder& respond) {
+    http::Response response;
+    response.body = answer_body;
+    respond(std::move(response));
+  };
+  auto server = http::Server::start({}, {std::move(route)});
+  if (!server) return tl::unexpected(server.error());
+  auto client = LoadClient::connect((*server)->port());
+  if (!client) return tl::unexpected(client.error());
+  const std::string request = post("/floor", std::string(like.request_size, 'x'));
+  Latencies times;
+  for (std::int64_t i = 0; i < options.warm_up + options.calls; ++i) {
+    pause(options);
+    const auto answer = (*client)->exchange(request);
+    if (!answer) return tl::unexpected(answer.error());
+    if (i >= options.warm_up) times.add(answer->time);
+  }
+  return times;
+}
+
+Status wait_ready(std::uint16_t port) {
+  const auto end = std::chrono::steady_clock::now() + 60s;
+  while (std::chrono::steady_clock::now() < end) {
+    auto client = LoadClient::connect(port);
+    if (client) {
+      const auto answer = (*client)->exchange(get("/readyz"));
+      if (answer && answer->status == 200) return {};
+    }
+    std::this_thread::sleep_for(20ms);
+  }
+  return fail(Code::kUnavailable, "the server was not ready after 60 s");
+}
+
+Status run_all(const Options& options) {
+  Stage stage(options);
+  if (auto status = stage.fill(); !status) return status;
+  const Folder folder;
+  std::ofstream(folder.file("kubeconfig")) << stage.kubeconfig();
+  const auto child = ChildProcess::start(
+      {options.program, "serve", "--kubeconfig=" + folder.file("kubeconfig"),
+       "--http_bind=127.0.0.1:0", "--metrics-bind-address=127.0.0.1:0",
+       "--scheduler-name=hami-scheduler", "--node-scheduler-policy=" + options.node_policy,
+       "--gpu-scheduler-policy=" + options.device_policy},
+      folder.file("log"));
+  if (!child) return tl::unexpected(child.error());
+  const auto port = (*child)->announced_port();
+  if (!port) return tl::unexpected(port.error());
+  if (auto status = wait_ready(*port); !status) return status;
+  fmt::print(
+      "filter over HTTP: {} nodes x {} cards of {} MiB, {} device pods, {} names a call\n"
+      "pod: 1 card, {} MiB, {} cores; policies: nodes {}, devices {}; no agents; {} calls after "
+      "{}\n"
+      "memory when ready: {} kB resident\n",
+      options.nodes, kCards, kCardMemory, options.nodes * options.pods_per_node, options.nodes,
+      kPodMemory, kPodCores, options.node_policy, options.device_policy, options.calls,
+      options.warm_up, (*child)->memory_kb("VmRSS"));
+  std::optional<Run> best;
+  for (std::int64_t i = 0; i < options.runs; ++i) {
+    auto run = measure_filter(options, stage, *port);
+    if (!run) return tl::unexpected(run.error());
+    fmt::print("run {}    filter  {}\n", i + 1, run->filter.text());
+    const auto floor = measure_floor(options, *run);
+    if (!floor) return tl::unexpected(floor.error());
+    fmt::print("         floor   {}\n", floor->text());
+    std::fflush(stdout);
+    if (!best || run->filter.percentile(99) < best->filter.percentile(99)) best = std::move(*run);
+  }
+  if (best) {
+    fmt::print("best     filter  {}   ({} bytes there, {} back)\n", best->filter.text(),
+               best->request_size, best->answer_size);
+  }
+  fmt::print("memory at the end: {} kB resident, {} kB at most\n", (*child)->memory_kb("VmRSS"),
+             (*child)->memory_kb("VmHWM"));
+  return {};
+}
+
+}  // namespace
+}  // namespace tessera::bench
+
+int main(int argc, char** argv) {
+  const auto options = tessera::bench::parse_options(argc, argv);
+  if (!options) {
+    fmt::print(stderr, "filter_http_bench: {}\n", options.error().what);
+    return 2;
+  }
+  const auto status = tessera::bench::run_all(*options);
+  if (status) return 0;
+  fmt::print(stderr, "filter_http_bench: {}\n", status.error().what);
+  return 1;
+}
