@@ -79,6 +79,12 @@ bool Filter::prepare(FilterCall& call, std::string body) {
   if (!args) return refuse(call, args.error().what), false;
   call.args = std::move(*args);
   if (call.args.pod.ns.empty()) call.args.pod.ns = "default";
+  if (call.args.has_nodes) {
+    // Node lists are large, and from here on only their received text is needed: the parser's own
+    // memory goes now (D20).
+    call.args.names.clear();
+    call.parser = json::Parser();
+  }
   if (!call.args.has_names && !call.args.has_nodes) {
     return refuse(call, "extender args name no nodes: NodeNames and Nodes are both null"), false;
   }
