@@ -51,7 +51,7 @@ Status set_option(Options& options, std::string_view name, std::string_view valu
   for (const auto& [key, target] : numbers) {
     if (key != name) continue;
     const auto number = text::parse_int(value, 64);
-    if (!number) return tl::unexpected(number.error());
+    if (!number) return fail(Code::kInvalid, fmt::format("--{}: {}", name, number.error().what));
     if (*number < 0) return fail(Code::kInvalid, fmt::format("--{}: {} is negative", name, value));
     *target = *number;
     return {};
