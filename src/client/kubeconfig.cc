@@ -20,7 +20,7 @@ namespace {
 /// it.
 class Section {
  public:
-  Section(YAML::Node node, std::string path) : node_(std::move(node)), path_(std::move(path)) {}
+  Section(const YAML::Node& node, std::string path) : node_(node), path_(std::move(path)) {}
 
   const std::string& path() const { return path_; }
   std::string at(std::string_view key) const {
@@ -79,7 +79,7 @@ Result<Section> named_entry(const Section& root, const char* list, const char* i
 }
 
 Result<std::string> decoded_pem(const Section& section, const char* key) {
-  const Result<std::string> value = section.string(key);
+  Result<std::string> value = section.string(key);
   if (!value || value->empty()) return value;
   Result<std::string> pem = text::base64_decode(text::trim(*value));
   // The value may be a private key: the field's name is all that may be shown.
@@ -148,13 +148,12 @@ Status check_cluster(const Section& cluster, const Credentials& out) {
 }
 
 Status read_cluster(const Section& cluster, const std::string& base_dir, Credentials& out) {
-  const Status read =
-      all_of(store(out.server, cluster.string("server")),
-             store(out.ca_pem, decoded_pem(cluster, "certificate-authority-data")),
-             store(out.ca_file, file_path(cluster, "certificate-authority", base_dir)),
-             store(out.insecure, cluster.boolean("insecure-skip-tls-verify")),
-             store(out.tls_server_name, cluster.string("tls-server-name")),
-             store(out.proxy_url, cluster.string("proxy-url")));
+  Status read = all_of(store(out.server, cluster.string("server")),
+                       store(out.ca_pem, decoded_pem(cluster, "certificate-authority-data")),
+                       store(out.ca_file, file_path(cluster, "certificate-authority", base_dir)),
+                       store(out.insecure, cluster.boolean("insecure-skip-tls-verify")),
+                       store(out.tls_server_name, cluster.string("tls-server-name")),
+                       store(out.proxy_url, cluster.string("proxy-url")));
   if (!read) return read;
   while (out.server.ends_with('/')) out.server.pop_back();
   return check_cluster(cluster, out);
@@ -189,13 +188,13 @@ Status check_user(const Section& user, const Credentials& out) {
 }
 
 Status read_user(const Section& user, const std::string& base_dir, Credentials& out) {
-  if (const Status supported = refuse_unsupported(user); !supported) return supported;
-  const Status read = all_of(store(out.token, user.string("token")),
-                             store(out.token_file, file_path(user, "tokenFile", base_dir)),
-                             store(out.cert_pem, decoded_pem(user, "client-certificate-data")),
-                             store(out.cert_file, file_path(user, "client-certificate", base_dir)),
-                             store(out.key_pem, decoded_pem(user, "client-key-data")),
-                             store(out.key_file, file_path(user, "client-key", base_dir)));
+  if (Status supported = refuse_unsupported(user); !supported) return supported;
+  Status read = all_of(store(out.token, user.string("token")),
+                       store(out.token_file, file_path(user, "tokenFile", base_dir)),
+                       store(out.cert_pem, decoded_pem(user, "client-certificate-data")),
+                       store(out.cert_file, file_path(user, "client-certificate", base_dir)),
+                       store(out.key_pem, decoded_pem(user, "client-key-data")),
+                       store(out.key_file, file_path(user, "client-key", base_dir)));
   if (!read) return read;
   return check_user(user, out);
 }
@@ -215,9 +214,9 @@ Result<ContextNames> read_context(const Section& root, std::string_view wanted) 
   const Result<Section> context = named_entry(root, "contexts", "context", name);
   if (!context) return tl::unexpected<Error>(context.error());
   ContextNames names;
-  const Status read = all_of(store(names.cluster, context->string("cluster")),
-                             store(names.user, context->string("user")),
-                             store(names.ns, context->string("namespace")));
+  Status read = all_of(store(names.cluster, context->string("cluster")),
+                       store(names.user, context->string("user")),
+                       store(names.ns, context->string("namespace")));
   if (!read) return tl::unexpected<Error>(read.error());
   if (names.cluster.empty())
     return fail(Code::kInvalid, fmt::format("{}: missing", context->at("cluster")));

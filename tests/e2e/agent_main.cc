@@ -112,7 +112,12 @@ int main(int argc, char** argv) {
   options.delete_finished = number(flags, "delete") != 0;
   tessera::sim::Agents agents(api, options, clock);
   const long nodes = number(flags, "nodes");
-  for (long n = 0; n < nodes; ++n) agents.add_node(make_node(flags, n));
+  for (long n = 0; n < nodes; ++n) {
+    const tessera::Status added = agents.add_node(make_node(flags, n));
+    if (added) continue;
+    std::fprintf(stderr, "%s\n", added.error().what.c_str());
+    return 1;
+  }
   agents.start();
   while (!stop_requested) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   agents.stop();
