@@ -91,7 +91,7 @@ Result<std::string> decoded_pem(const Section& section, const char* key) {
 
 Result<std::string> file_path(const Section& section, const char* key,
                               const std::string& base_dir) {
-  const Result<std::string> value = section.string(key);
+  Result<std::string> value = section.string(key);
   if (!value || value->empty() || value->front() == '/') return value;
   if (value->find('\0') != std::string::npos)
     return fail(Code::kInvalid, fmt::format("{}: holds a NUL", section.at(key)));
