@@ -108,6 +108,13 @@ void append_quoted(std::string& out, std::string_view text) {
   out += '"';
 }
 
+Value::Value() = default;
+Value::Value(const Value& other) = default;
+Value::Value(Value&& other) noexcept = default;
+Value& Value::operator=(const Value& other) = default;
+Value& Value::operator=(Value&& other) noexcept = default;
+Value::~Value() = default;
+
 Value Value::object(std::initializer_list<Member> members) {
   Value value;
   value.data_ = Object(members);

@@ -26,7 +26,14 @@ class Value {
   using Array = std::vector<Value>;
   using Object = std::vector<Member>;
 
-  Value() = default;
+  Value();
+  // out of line: inlined into callers they are large, and GCC warns about unused parts of the
+  // variant
+  Value(const Value& other);
+  Value(Value&& other) noexcept;
+  Value& operator=(const Value& other);
+  Value& operator=(Value&& other) noexcept;
+  ~Value();
   Value(std::same_as<bool> auto flag) : data_(flag) {}
   template <std::integral T>
   requires(!std::same_as<T, bool>) Value(T number) : data_(Number{std::to_string(number)}) {}
