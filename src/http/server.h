@@ -34,10 +34,10 @@ struct Response {
   std::vector<std::pair<std::string, std::string>> headers;
 };
 
-/// A chunked response under way. write() is false once the client is gone. Any thread.
+/// A chunked response. write() is false once the client is gone; dropped before end() it is cut.
 class Stream {
  public:
-  virtual ~Stream() = default;
+  virtual ~Stream() = default;  ///< all members: any thread
   virtual bool write(std::string chunk) = 0;
   virtual void end() = 0;    ///< completes the response properly
   virtual void abort() = 0;  ///< cuts the connection
@@ -86,7 +86,7 @@ class Server {
   ~Server();  ///< stop()
   std::uint16_t port() const;
   /// Closes the listener, lets requests under way finish for at most `grace`, then cuts.
-  /// Idempotent.
+  /// Idempotent. Waits for the I/O threads, so never from a handler.
   void stop(std::chrono::milliseconds grace = std::chrono::milliseconds(0));
   Status reload_certificate();  ///< at once, for tests and SIGHUP
  private:
