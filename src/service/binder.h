@@ -58,7 +58,7 @@ class Binder {
 
   void bind(BindCall call);
   /// Something that a waiting bind depends on may have changed.
-  void pump(const std::string& node);
+  void pump(std::string name);  ///< by value: the caller's text may die with a job
   /// Once a second: clients that have gone, locks that have expired.
   void tick();
   /// Refuses everything that waits; what has its lock goes on.

@@ -58,8 +58,7 @@ bool Binder::recheck(const JobPtr& job) {
   return false;
 }
 
-void Binder::pump(const std::string& node) {
-  const std::string name = node;  // the caller's text may die with the job
+void Binder::pump(std::string name) {
   while (true) {
     const auto found = queues_.find(name);
     if (found == queues_.end() || found->second.active) return;

@@ -159,15 +159,14 @@ void Books::forget(const std::string& uid) {
   }
 }
 
-void Books::remove_pod(const std::string& uid) {
-  const std::string kept = uid;  // the caller's text may live in the record
-  forget(kept);
-  const auto found = pods_.find(kept);
+void Books::remove_pod(std::string uid) {
+  forget(uid);
+  const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
   PodRecord gone = std::move(found->second);
   pods_.erase(found);
   const auto name = by_name_.find(key_of(gone.fact.ns, gone.fact.name));
-  if (name != by_name_.end() && name->second == kept) by_name_.erase(name);
+  if (name != by_name_.end() && name->second == uid) by_name_.erase(name);
   if (on_pod_change) on_pod_change(gone);
 }
 
@@ -193,8 +192,7 @@ PodRecord* Books::pod_by_name(std::string_view ns, std::string_view name) {
 // ---- reservations
 
 Status Books::reserve(PodRecord& pod, core::Allocation allocation) {
-  const Status status =
-      cluster_.reserve({pod.fact.uid}, std::move(allocation), clock_.mono() + ttl_);
+  Status status = cluster_.reserve({pod.fact.uid}, std::move(allocation), clock_.mono() + ttl_);
   if (!status) return status;
   reserved_.insert(pod.fact.uid);
   pod.reserved_at = clock_.wall();
@@ -268,15 +266,14 @@ void Books::apply(NodeFact fact, MonoTime list_begin) {
   if (on_node_change) on_node_change(record.fact.name);
 }
 
-void Books::remove_node(const std::string& name, std::uint64_t version) {
-  const std::string kept = name;
-  const auto found = nodes_.find(kept);
+void Books::remove_node(std::string name, std::uint64_t version) {
+  const auto found = nodes_.find(name);
   if (found == nodes_.end()) return;
   if (version != 0 && version < found->second.fact.version) return;  // it came back meanwhile
   nodes_.erase(found);
-  locked_nodes_.erase(kept);
-  cluster_.remove_node(kept);
-  if (on_node_change) on_node_change(kept);
+  locked_nodes_.erase(name);
+  cluster_.remove_node(name);
+  if (on_node_change) on_node_change(name);
 }
 
 void Books::nodes_listed(const std::unordered_set<std::string>& names, MonoTime begin) {

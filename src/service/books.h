@@ -50,10 +50,11 @@ class Books {
 
   // News from the API server.
   void apply(PodFact fact);
-  void remove_pod(const std::string& uid);
+  void remove_pod(
+      std::string uid);  ///< by value: the caller's text may live in the record that goes
   void apply(NodeFact fact,
              MonoTime list_begin = {});  ///< list_begin: of the list that names it, else zero
-  void remove_node(const std::string& name, std::uint64_t version);
+  void remove_node(std::string name, std::uint64_t version);
   /// A list that began at `begin` named exactly these: what is older and was not named is gone.
   void pods_listed(const std::unordered_set<std::string>& uids, MonoTime begin);
   void nodes_listed(const std::unordered_set<std::string>& names, MonoTime begin);
