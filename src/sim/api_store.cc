@@ -59,13 +59,13 @@ std::vector<ObjectPtr> Store::list(const Resource& resource, std::string_view sp
 ObjectPtr Store::put(const Resource& resource, std::string_view space, std::string_view name,
                      Value value) {
   ObjectPtr& slot = shelves_[&home_of(resource)][key_of(space, name)];
-  const ObjectPtr before = slot;
+  ObjectPtr before = slot;
   if (before != nullptr) {
     value.make("metadata").make("resourceVersion") = std::to_string(before->version);
     if (value == before->value) return before;
   }
   slot = stamp(resource, space, name, ++version_, std::move(value));
-  const ObjectPtr after = slot;
+  ObjectPtr after = slot;
   record({before == nullptr ? ChangeKind::kAdded : ChangeKind::kModified, after, before});
   return after;
 }
@@ -75,8 +75,7 @@ ObjectPtr Store::remove(const StoredObject& object) {
   const auto found = objects.find(key_of(object.space, object.name));
   const ObjectPtr before = found->second;
   objects.erase(found);
-  const ObjectPtr last =
-      stamp(*before->resource, before->space, before->name, ++version_, before->value);
+  ObjectPtr last = stamp(*before->resource, before->space, before->name, ++version_, before->value);
   record({ChangeKind::kDeleted, last, before});
   return last;
 }
