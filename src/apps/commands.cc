@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "client/credentials.h"
 #include "obs/log.h"
+#include "service/serve_check.h"
 #include "service/server.h"
 #include "sim/demo.h"
 #include "vendors/config.h"
@@ -84,6 +85,8 @@ int run_serve(const CommandLine& line) {
       return complain("--device-config-file: " + line.device_config_file + " is empty");
     options.device_config = std::move(*yaml);
   }
+  // A wrong flag is told before anything else is looked for; start() checks the same again.
+  if (const auto plan = service::check_options(options); !plan) return complain(plan.error().what);
   const Result<client::Credentials> credentials =
       client::find_credentials(line.kubeconfig, environment);
   if (!credentials) return complain(credentials.error().what);
