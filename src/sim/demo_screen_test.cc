@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <regex>
 
 #include "sim/demo_row.h"
 
@@ -30,7 +29,14 @@ DemoPicture picture(int nodes, int cards) {
 }
 
 std::string plain(std::string row) {
-  return std::regex_replace(row, std::regex("\x1b\\[[0-9;]*m"), "");
+  std::string plain;
+  for (std::size_t at = 0; at < row.size(); ++at) {
+    if (row[at] == '\x1b')
+      at = row.find('m', at);  // a colour escape ends with m
+    else
+      plain += row[at];
+  }
+  return plain;
 }
 
 std::string joined(const std::vector<std::string>& rows) {
