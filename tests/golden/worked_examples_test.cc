@@ -26,6 +26,35 @@ std::string content_of(const std::string& path) {
   return text.str();
 }
 
+/// Waits for something that is named, or names a test that exists.
+void check_entry(const std::string& line, const std::string& where, const std::string& rest) {
+  if (where == "later" || where == "agent") {
+    EXPECT_GT(rest.size(), 3u) << "waits for nothing: " << line;
+    return;
+  }
+  const std::size_t open = rest.find('"'), close = rest.find('"', open + 1);
+  ASSERT_NE(close, std::string::npos) << line;
+  const std::string marker = rest.substr(open + 1, close - open - 1);
+  EXPECT_NE(content_of(where).find(marker), std::string::npos) << "no such test: " << line;
+}
+
+TEST(Cases, EveryOneIsNamedByATestOrWaitsForSomethingNamed) {
+  constexpr std::size_t kCases = 152;
+  std::set<int> numbers;
+  std::istringstream lines(content_of("tests/data/cases.txt"));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty() || line.front() == '#') continue;
+    std::istringstream words(line);
+    std::string where, rest;
+    int number = 0;
+    words >> number >> where;
+    std::getline(words, rest);
+    EXPECT_TRUE(numbers.insert(number).second) << "twice: " << line;
+    check_entry(line, where, rest);
+  }
+  EXPECT_EQ(numbers.size(), kCases);
+}
+
 TEST(WorkedExamples, EveryOneIsPlayedOrWaitsForSomethingNamed) {
   std::map<std::string, std::set<int>> numbers;
   std::istringstream lines(content_of("tests/data/worked_examples.txt"));
@@ -37,14 +66,7 @@ TEST(WorkedExamples, EveryOneIsPlayedOrWaitsForSomethingNamed) {
     words >> page >> number >> where;
     std::getline(words, rest);
     EXPECT_TRUE(numbers[page].insert(number).second) << "twice: " << line;
-    if (where == "later" || where == "agent") {
-      EXPECT_GT(rest.size(), 3u) << "waits for nothing: " << line;
-      continue;
-    }
-    const std::size_t open = rest.find('"'), close = rest.find('"', open + 1);
-    ASSERT_NE(close, std::string::npos) << line;
-    const std::string marker = rest.substr(open + 1, close - open - 1);
-    EXPECT_NE(content_of(where).find(marker), std::string::npos) << "no such test: " << line;
+    check_entry(line, where, rest);
   }
   const std::map<std::string, int> last = {{"device-model", 19}, {"nvidia", 20}, {"scheduler", 22}};
   ASSERT_EQ(numbers.size(), last.size());
