@@ -75,14 +75,17 @@ struct ReflectorTest : testing::Test {
     options.backoff_max = milliseconds(50);
     return options;
   }
-  /// Runs a reflector against `answer` until the journal has n steps.
+  /// Runs a reflector against `answer` until the journal has n steps, then ends both.
   void run(TestServer::Answer answer, std::size_t n, ReflectorOptions options) {
     server = std::make_unique<TestServer>(std::move(answer));
     client = std::make_unique<ApiClient>(at(*server), client_options(), metrics);
-    Reflector reflector(*client, std::move(options), journal.handlers());
-    reflector.start();
-    ASSERT_TRUE(journal.steps.wait_for(n)) << testing::PrintToString(journal.steps.all())
-                                           << testing::PrintToString(journal.problems.all());
+    {
+      Reflector reflector(*client, std::move(options), journal.handlers());
+      reflector.start();
+      EXPECT_TRUE(journal.steps.wait_for(n)) << testing::PrintToString(journal.steps.all())
+                                             << testing::PrintToString(journal.problems.all());
+    }
+    server->stop();
   }
   void run(TestServer::Answer answer, std::size_t n) { run(std::move(answer), n, quick()); }
 

@@ -156,6 +156,7 @@ TEST_F(StreamTest, CancelFromOutsideClosesTheConnectionAndSaysNothing) {
   client->cancel(id + 1000);  // so is a number that nobody has
   for (int i = 0; i < 2'000 && !closed; ++i) std::this_thread::sleep_for(milliseconds(1));
   EXPECT_TRUE(closed);
+  server->stop();
   EXPECT_THAT(log.steps.all(), ElementsAre("#200", "one"));
 }
 
@@ -230,6 +231,8 @@ TEST_F(StreamTest, AnEndedStreamMayStartTheNextFromItsHandler) {
   };
   again();
   ASSERT_TRUE(log.steps.wait_for(4));
+  client.reset();
+  server->stop();
   EXPECT_THAT(log.steps.all(), ElementsAre("1", "2", "3", "end"));
 }
 

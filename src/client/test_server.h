@@ -97,8 +97,10 @@ class TestServer {
     port_ = ntohs(address.sin_port);
     acceptor_ = std::thread([this] { accept_all(); });
   }
-  ~TestServer() {
-    stopping_ = true;
+  ~TestServer() { stop(); }
+  /// After this no answer runs any more: what it captured may die. What was seen stays.
+  void stop() {
+    if (stopping_.exchange(true)) return;
     acceptor_.join();
     for (std::thread& thread : threads_) thread.join();
     close(listener_);
