@@ -41,6 +41,7 @@ def demo(tmp_path):
 def test_kubectl_works_on_the_embedded_cluster(demo):
     k = demo.kubectl
     wait_for("nodes are there", lambda: len(k("get", "nodes", "--no-headers").stdout.splitlines()) == 4)
+    wait_for("the demo has made its first pods", lambda: k("get", "pods", "-o", "name").stdout)
     table = k("get", "pods", "-o", "wide").stdout
     assert re.match(r"NAME\s+READY\s+STATUS\s+RESTARTS\s+AGE\s+IP\s+NODE", table), table
 
