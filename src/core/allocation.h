@@ -4,14 +4,23 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/units.h"
 #include "core/device.h"
+#include "core/quota_types.h"
 #include "core/request.h"
 
 namespace tessera::core {
+
+/// An instance on a partitioned card.
+struct MigSlice {
+  std::string profile;
+  MigPlacement placement;
+  friend bool operator==(const MigSlice&, const MigSlice&) = default;
+};
 
 /// One card given to one container.
 struct Grant {
@@ -20,7 +29,16 @@ struct Grant {
   std::string device;
   MiB memory;
   CorePercent cores;
+  std::optional<MigSlice> mig;  ///< memory and cores are the profile's then
   friend bool operator==(const Grant&, const Grant&) = default;
+};
+
+/// An instance that the pod's reservation names without a grant beside it.
+struct MigReservation {
+  VendorId vendor;
+  std::string device;
+  MigPlacement placement;
+  friend bool operator==(const MigReservation&, const MigReservation&) = default;
 };
 
 struct Allocation {
@@ -29,6 +47,8 @@ struct Allocation {
   std::vector<Grant> grants;        ///< by position, within a position in the order of choice
   bool init_finished = false;  ///< all init containers (not sidecars) have ended well: their share
                                ///< is no longer counted
+  std::vector<MigReservation> stray_mig;  ///< kept occupied all the same
+  QuotaSubject subject;                   ///< whose quotas pay
   friend bool operator==(const Allocation&, const Allocation&) = default;
 };
 

@@ -19,6 +19,7 @@
 #include "base/units.h"
 #include "core/allocation.h"
 #include "core/device.h"
+#include "core/quota.h"
 
 namespace tessera::core {
 
@@ -28,6 +29,10 @@ struct NodeSpec {
   std::vector<bool> offered;  ///< by VendorId: D9, allocatable > 0. A missing entry counts as false
   std::vector<std::string> cordoned;  ///< device ids closed for new pods
   bool locked = false;  ///< somebody holds the node lock (an equally good free node is preferred)
+  /// Link score of device i towards device j at [i * devices.size() + j]; empty = none known.
+  std::vector<std::int32_t> links;
+  /// By VendorId, missing = 0: bits that only the vendor's hooks understand.
+  std::vector<std::uint64_t> traits;
 };
 
 struct Node {
@@ -42,9 +47,19 @@ struct Node {
   std::vector<Usage> used;  ///< parallel to spec.devices
   std::vector<std::int64_t>
       load;  ///< load_ppm of each device as used now; parallel to spec.devices
-  std::vector<VendorSum> vendors;  ///< in order of first device
-  std::uint64_t version = 0;       ///< changes whenever spec or used changes
-  bool present = false;            ///< false: only pods refer to it, or it was removed
+  /// Instances on a partitioned card, parallel to spec.devices.
+  struct MigUse {
+    std::vector<MigPlacement> occupied;  ///< sorted; never overlapping by our own doing
+    std::uint32_t unexplained = 0;  ///< users whose instance is not known, or instances on a card
+                                    ///< that is not partitioned: the card takes nobody
+    friend bool operator==(const MigUse&, const MigUse&) = default;
+  };
+  std::vector<MigUse> mig;
+  std::uint32_t lost_instances = 0;  ///< instances on cards that are not there: no partitioned card
+                                     ///< of the node takes anybody
+  std::vector<VendorSum> vendors;    ///< in order of first device
+  std::uint64_t version = 0;         ///< changes whenever spec or used changes
+  bool present = false;              ///< false: only pods refer to it, or it was removed
 
   /// All zero when the vendor has no device here.
   VendorSum sum_of(VendorId vendor) const;
@@ -93,6 +108,12 @@ class Cluster {
   bool finish_init(const PodUid& uid);
   /// Ends reservations whose deadline is not after now; returns them in uid order.
   std::vector<PodUid> expire(MonoTime now);
+
+  /// Quotas are kept by the same messages as devices; reserve() refuses with kConflict what they
+  /// forbid.
+  void set_quota(QuotaSpec quota);
+  void remove_quota(std::string_view ns, std::string_view name);
+  const QuotaBook& quotas() const;
 
   const Hold* hold(const PodUid& uid) const;
   std::vector<PodUid> holders() const;  ///< uid order

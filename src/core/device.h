@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,8 +13,30 @@
 
 namespace tessera::core {
 
+/// Where an instance lies on a partitioned card, in memory slices: [start, start + size).
+struct MigPlacement {
+  std::uint32_t start = 0;
+  std::uint32_t size = 0;
+  bool overlaps(const MigPlacement& o) const {
+    return start < o.start + o.size && o.start < start + size;
+  }
+  friend auto operator<=>(const MigPlacement&, const MigPlacement&) = default;
+};
+
+/// A kind of instance that a partitioned card offers (devices/nvidia.md section 14.1).
+struct MigProfile {
+  std::string name;
+  MiB memory;
+  CorePercent cores;
+  std::int64_t slices = 0;
+  std::vector<MigPlacement> placements;  ///< legal positions; sizes are above 0
+  friend bool operator==(const MigProfile&, const MigProfile&) = default;
+};
+using MigProfiles = std::vector<MigProfile>;
+
 /// One physical card as its agent registered it; scaling is already applied.
 struct Device {
+  static constexpr std::int64_t kNoGroup = std::numeric_limits<std::int64_t>::min();
   std::string id;
   std::uint32_t index = 0;
   std::int64_t slots = 0;  ///< how many containers may share it
@@ -23,7 +47,13 @@ struct Device {
   std::string mode;
   bool healthy = false;
   VendorId vendor;
-  friend bool operator==(const Device&, const Device&) = default;
+  /// Cards of one group are linked closely; kNoGroup = the agent named none.
+  std::int64_t group = kNoGroup;
+  /// Set exactly when the card is shared by instances only; may be empty (then nothing fits).
+  std::shared_ptr<const MigProfiles> mig;
+
+  bool partitioned() const { return mig != nullptr; }
+  friend bool operator==(const Device&, const Device&);  ///< profiles by value
 };
 
 /// Taken of one device.
@@ -48,18 +78,28 @@ struct Usage {
 
 /// Element-wise maximum: slots, memory and cores may come from different containers.
 Usage larger(const Usage& a, const Usage& b);
-/// True when used fits into the device's slots, memory and cores.
-bool within(const Device& device, const Usage& used);
 /// Index of the device in the list, or devices.size().
 std::size_t find_device(const std::vector<Device>& devices, VendorId vendor, std::string_view id);
+
+class VendorHooks;
 
 /// Which shared checks of fit apply to a vendor's devices. A row per vendor, indexed by VendorId;
 /// no names here.
 struct VendorRules {
+  bool slots_count = true;    ///< a card with all slots taken is full
+  bool cores_count = true;    ///< free cores must suffice
+  bool honours_mutex = true;  ///< the policy "mutex" closes cards that somebody uses
+  /// A card's cores are at least this in the accounts: some agents register units that are no
+  /// percent, while shares are granted in percent.
+  CorePercent least_core_capacity;
   bool whole_card_is_exclusive = true;  ///< 100 of 100 cores needs an unused card (fit rule 13)
   bool full_cores_close_card =
       true;  ///< a card with no cores left takes nobody, not even 0 cores (fit rule 14)
+  const VendorHooks* hooks = nullptr;  ///< what data cannot say; null = nothing
 };
 using VendorTable = std::vector<VendorRules>;
+
+/// True when used fits into the device's slots, memory and cores, as far as the vendor counts them.
+bool within(const Device& device, const Usage& used, const VendorRules& rules = {});
 
 }  // namespace tessera::core

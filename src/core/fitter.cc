@@ -230,7 +230,7 @@ bool Fitter::better_group(const Survey& survey, std::size_t count, const std::ve
   return better(survey, a.front(), b.front());
 }
 
-std::int64_t Fitter::node_key() {
+NodeKey Fitter::node_key() {
   for (std::size_t row = 0; row < list_.vendors.size(); ++row) {
     const Node::VendorSum sum = node_->sum_of(list_.vendors[row].id);
     view_[row] = {sum.load_ppm, sum.devices};
@@ -249,7 +249,7 @@ std::int64_t Fitter::node_key() {
       view_[row].load_sum_ppm += load_ppm(device, ledger_.total(i)) - node_->load[i];
     }
   }
-  return request_.node_policy->key({view_});
+  return {0, request_.node_policy->key({view_})};
 }
 
 Allocation Fitter::allocation() const {
@@ -259,7 +259,7 @@ Allocation Fitter::allocation() const {
   for (const Ledger::Entry& entry : ledger_.entries()) {
     const Device& device = node_->spec.devices[entry.device];
     result.grants.push_back({entry.slice.position, device.vendor, device.id,
-                             entry.slice.usage.memory, entry.slice.usage.cores});
+                             entry.slice.usage.memory, entry.slice.usage.cores, std::nullopt});
   }
   return result;
 }

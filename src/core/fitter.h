@@ -13,6 +13,7 @@
 #include "core/cluster.h"
 #include "core/demand.h"
 #include "core/ledger.h"
+#include "core/place.h"
 #include "core/reject.h"
 #include "core/request.h"
 
@@ -29,7 +30,7 @@ class Fitter {
   /// next call.
   bool fit(NodeId node);
   const Reject& reject() const { return reject_; }
-  std::int64_t node_key();
+  NodeKey node_key();
   Allocation allocation() const;
 
  private:

@@ -7,7 +7,7 @@ namespace {
 
 struct Best {
   NodeId node;
-  std::int64_t key = 0;
+  NodeKey key;
   bool locked = false;
 };
 
@@ -28,7 +28,8 @@ Fit fit_node(const Cluster& cluster, const Request& request, NodeId node) {
     return result;
   }
   result.allocation = fitter.allocation();
-  result.node_key = fitter.node_key();
+  result.key = fitter.node_key();
+  result.score = static_cast<double>(result.key.load) / 10'000.0;
   return result;
 }
 
@@ -50,7 +51,8 @@ Outcome place(const Cluster& cluster, const Request& request, std::span<const No
   if (!best) return outcome;
   // Only the winner's slices are written down; the same call on the same state gives the same ones.
   fitter.fit(best->node);
-  outcome.decision = Decision{best->node, fitter.allocation(), best->key};
+  outcome.decision = Decision{best->node, fitter.allocation(), best->key,
+                              static_cast<double>(best->key.load) / 10'000.0};
   return outcome;
 }
 

@@ -14,15 +14,24 @@
 
 namespace tessera::core {
 
+/// How good a node is for the pod; larger is better. Links compare before load (D3).
+struct NodeKey {
+  std::int64_t topology = 0;  ///< sum of the vendors' preferences
+  std::int64_t load = 0;      ///< of the request's node policy; in HAMi's mode its score in order
+  friend auto operator<=>(const NodeKey&, const NodeKey&) = default;
+};
+
 struct Decision {
   NodeId node;
   Allocation allocation;
-  std::int64_t node_key = 0;  ///< of the request's node policy
+  NodeKey key;
+  double score = 0;  ///< for people: in HAMi's mode its own figure, else the load in percent
 };
 
 struct Fit {
   std::optional<Allocation> allocation;  ///< empty: see reject
-  std::int64_t node_key = 0;
+  NodeKey key;
+  double score = 0;
   Reject reject;
 };
 

@@ -232,7 +232,12 @@ class NodeOracle {
   Chosen slice(std::size_t d, const Want& want) const {
     const Device& device = spec_.devices[d];
     return {d,
-            {want.position, device.vendor, device.id, {memory(want, device)}, {cores(want)}},
+            {want.position,
+             device.vendor,
+             device.id,
+             {memory(want, device)},
+             {cores(want)},
+             std::nullopt},
             want.kind};
   }
 
@@ -360,7 +365,7 @@ Outcome place_oracle(const Cluster& cluster, const Request& request,
                      std::span<const NodeId> candidates, const PlaceOptions& options) {
   Outcome outcome;
   // Smallest wins: worse key, lock, name.
-  using Rank = std::tuple<std::int64_t, bool, std::string>;
+  using Rank = std::tuple<std::int64_t, std::int64_t, bool, std::string>;
   std::optional<Rank> best;
   for (std::uint32_t i = 0; i < candidates.size(); ++i) {
     const NodeId id = candidates[i];
@@ -375,15 +380,15 @@ Outcome place_oracle(const Cluster& cluster, const Request& request,
     }
     outcome.fitting.push_back(i);
     const NodeSpec& spec = cluster.node(id).spec;
-    const std::int64_t key = oracle.key();
-    const Rank rank{-key, options.prefer_unlocked && spec.locked, spec.name};
+    const NodeKey key{0, oracle.key()};
+    const Rank rank{-key.topology, -key.load, options.prefer_unlocked && spec.locked, spec.name};
     if (best && *best <= rank) continue;
     best = rank;
     Allocation allocation;
     allocation.node = spec.name;
     for (const Position& position : request.positions) allocation.kinds.push_back(position.kind);
     for (const Chosen& c : oracle.chosen) allocation.grants.push_back(c.grant);
-    outcome.decision = Decision{id, allocation, key};
+    outcome.decision = Decision{id, allocation, key, static_cast<double>(key.load) / 10'000.0};
   }
   return outcome;
 }

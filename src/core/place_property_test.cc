@@ -323,11 +323,11 @@ class History {
     coverage_.several_grants += mine.decision->allocation.grants.size() > 1 ? 1 : 0;
     coverage_.own_hold += cluster_.hold(request.uid) != nullptr ? 1 : 0;
     RC_ASSERT(mine.decision->node == plain.decision->node);
-    RC_ASSERT(mine.decision->node_key == plain.decision->node_key);
+    RC_ASSERT(mine.decision->key == plain.decision->key);
     RC_ASSERT(mine.decision->allocation == plain.decision->allocation);
     const Fit alone = fit_node(cluster_, request, mine.decision->node);
     RC_ASSERT(alone.allocation == mine.decision->allocation);
-    RC_ASSERT(alone.node_key == mine.decision->node_key);
+    RC_ASSERT(alone.key == mine.decision->key);
   }
 
   Cluster cluster_;

@@ -186,7 +186,7 @@ TEST(Place, SameInputSameAnswer) {
   const Outcome again = place(cluster, request, all_nodes(cluster));
   ASSERT_TRUE(first.decision);
   EXPECT_EQ(first.decision->allocation, again.decision->allocation);
-  EXPECT_EQ(first.decision->node_key, again.decision->node_key);
+  EXPECT_EQ(first.decision->key, again.decision->key);
 }
 
 }  // namespace

@@ -29,6 +29,21 @@ std::int64_t load_ppm(const Device& device, const Usage& used) {
   return terms == 0 ? 0 : sum / terms;
 }
 
+std::int64_t load_ppm(const Device& device, const Usage& used, const ScoreWeights& weights) {
+  if (weights == ScoreWeights{}) return load_ppm(device, used);
+  Wide sum = 0;
+  Wide total_weight = 0;
+  const auto add = [&](std::int64_t weight, std::int64_t taken, std::int64_t total) {
+    if (total <= 0) return;
+    sum += static_cast<Wide>(weight) * share_ppm(taken, total);
+    total_weight += weight;
+  };
+  add(weights.slots, used.slots, device.slots);
+  add(weights.cores, used.cores.v, device.cores.v);
+  add(weights.memory, used.memory.v, device.memory.v);
+  return total_weight == 0 ? 0 : static_cast<std::int64_t>(sum / total_weight);
+}
+
 std::int64_t NodeView::mean_load_ppm() const {
   std::int64_t sum = 0;
   std::int64_t counted = 0;

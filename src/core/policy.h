@@ -14,14 +14,26 @@ namespace tessera::core {
 
 inline constexpr std::int64_t kPartsPerMillion = 1'000'000;
 
+/// Whose order and choice count (D1): the corrected one, or that of HAMi 2.10 to the letter.
+enum class ScoreMode : std::uint8_t { kCorrected, kHami };
+
+/// How much each term counts in the load of a card; not all zero, none negative.
+struct ScoreWeights {
+  std::int64_t slots = 1, cores = 1, memory = 1;
+  friend bool operator==(const ScoreWeights&, const ScoreWeights&) = default;
+};
+
 /// s of D3: mean of used/total over slots, cores, memory in parts per million (each term rounded
 /// down; a term whose total is 0 is left out). A device without any total scores 0.
 std::int64_t load_ppm(const Device& device, const Usage& used);
+/// The same with weights, renormalised over the terms that are there.
+std::int64_t load_ppm(const Device& device, const Usage& used, const ScoreWeights& weights);
 
 struct DeviceView {
   const Device& device;
   const Usage& before;  ///< without the container that is being placed
   const Usage& after;   ///< with it
+  ScoreWeights weights = {};
 };
 
 class DevicePolicy {

@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "core/policy.h"
+#include "core/quota.h"
 
 namespace tessera::core {
 
@@ -40,6 +41,15 @@ struct Constraints {
   std::vector<std::string> use_ids, nouse_ids;  ///< exact
   std::optional<std::string> modes;             ///< the card's mode must be a substring of it
   bool numa_bind = false;                       ///< all cards of one container from one NUMA node
+  /// Bits that only the vendor's own hooks understand (what the pod wants of the node's agent).
+  std::uint64_t traits = 0;
+  CorePercent core_total;  ///< counts as the cores of every card; 0 = as registered
+};
+
+/// Raw policy words, for ScoreMode::kHami, where unknown words and blanks have a meaning
+/// (spec/scheduler.md section 10.4, 10.6).
+struct HamiPolicies {
+  std::string device, node;
 };
 
 struct Request {
@@ -50,6 +60,12 @@ struct Request {
   const NodePolicy* node_policy = nullptr;  ///< never null when given to place()
   std::vector<const DevicePolicy*>
       device_policies;  ///< chain, most important first; never empty when given to place()
+  ScoreWeights weights;
+  bool mutex = false;     ///< only cards that nobody uses (policy word "mutex")
+  bool topology = false;  ///< the set of cards with the best links (policy word "topology-aware")
+  ScoreMode mode = ScoreMode::kCorrected;
+  HamiPolicies hami;  ///< read in ScoreMode::kHami only
+  QuotaSubject subject;
 
   bool asks_devices() const {
     for (const Position& p : positions)

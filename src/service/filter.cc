@@ -216,7 +216,7 @@ void Filter::answer_placed(FilterCall& call, const core::Outcome& outcome,
   events_.write(target_of(pod), EventType::kNormal, "FilteringSucceed",
                 fmt::format("find fit node({}), {} nodes not fit, {} nodes fit({}:{:.2f})", node,
                             outcome.rejected.size(), names.size() - outcome.rejected.size(), node,
-                            static_cast<double>(decision.node_key) / 10'000.0));
+                            decision.score));
 }
 
 void Filter::answer_nowhere(FilterCall& call, const core::Outcome& outcome,

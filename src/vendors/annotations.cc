@@ -82,8 +82,10 @@ core::Constraints pod_constraints(const k8s::Pod& pod, const Vendor& vendor, Ven
   c.vendor = id;
   c.use_models = upper_list_of(pod, vendor.use_model_key);
   c.nouse_models = upper_list_of(pod, vendor.nouse_model_key);
-  c.use_ids = list_of(pod, vendor.use_id_key);
-  c.nouse_ids = list_of(pod, vendor.nouse_id_key);
+  for (const IdKeys& keys : vendor.id_keys) {
+    c.use_ids = list_of(pod, keys.use);
+    c.nouse_ids = list_of(pod, keys.nouse);
+  }
   if (!vendor.mode_key.empty()) {
     if (const std::string* modes = k8s::find(pod.annotations, vendor.mode_key)) c.modes = *modes;
   }

@@ -53,7 +53,8 @@ void add_device_limits(const Vendor& vendor, const k8s::Container& container,
   }
 }
 
-Result<ContainerMutation> mutate(const Vendor& vendor, const k8s::Container& container) {
+Result<ContainerMutation> mutate(const Vendor& vendor, const k8s::Pod& /*pod*/,
+                                 const k8s::Container& container) {
   const auto percent = percent_value(container, vendor.memory_percent_resource);
   if (!percent) return tl::unexpected(percent.error());
   if (const Status ok = check_quantities(vendor, container); !ok) {
@@ -99,8 +100,7 @@ Vendor nvidia_vendor(const NvidiaConfig& config) {
   v.allocated_key = "hami.io/vgpu-devices-allocated";
   v.use_model_key = "nvidia.com/use-gputype";
   v.nouse_model_key = "nvidia.com/nouse-gputype";
-  v.use_id_key = "nvidia.com/use-gpuuuid";
-  v.nouse_id_key = "nvidia.com/nouse-gpuuuid";
+  v.id_keys = {{"nvidia.com/use-gpuuuid", "nvidia.com/nouse-gpuuuid"}};
   v.numa_bind_key = "nvidia.com/numa-bind";
   v.mode_key = "nvidia.com/vgpu-mode";
   v.runtime_class = config.runtime_class;

@@ -180,7 +180,7 @@ struct MutateCase {
 
 std::string shown(const MutateCase& c) {
   const Vendor vendor = nvidia_vendor(c.config);
-  const auto got = vendor.mutate(vendor, container(c.limits, c.requests));
+  const auto got = vendor.mutate(vendor, k8s::Pod{}, container(c.limits, c.requests));
   if (!got) return got.error().what;
   std::string out = got->uses_device ? "uses" : "-";
   for (const auto& [resource, value] : got->set_limits) out += " " + resource + "=" + value;

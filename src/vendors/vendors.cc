@@ -113,7 +113,8 @@ Status decode_vendor(const k8s::Pod& pod, const Vendor& vendor, VendorId id,
                                    id,
                                    std::move(d.id),
                                    {std::max<std::int64_t>(d.memory, 0)},
-                                   {std::max<std::int64_t>(d.cores, 0)}});
+                                   {std::max<std::int64_t>(d.cores, 0)},
+                                   std::nullopt});
     }
   }
   return {};
@@ -156,9 +157,12 @@ k8s::Keep Vendors::keep() const {
   for (const Vendor& v : vendors_) {
     for (const std::string* key :
          {&v.register_key, &v.handshake_key, &v.cordon_key, &v.to_allocate_key, &v.allocated_key,
-          &v.use_model_key, &v.nouse_model_key, &v.use_id_key, &v.nouse_id_key, &v.numa_bind_key,
-          &v.mode_key}) {
+          &v.use_model_key, &v.nouse_model_key, &v.numa_bind_key, &v.mode_key}) {
       append_unique(annotations, *key);
+    }
+    for (const IdKeys& keys : v.id_keys) {
+      append_unique(annotations, keys.use);
+      append_unique(annotations, keys.nouse);
     }
   }
   std::sort(annotations.begin(), annotations.end());
@@ -299,8 +303,8 @@ Result<Vendors::Mutation> Vendors::mutate(const k8s::Pod& pod) const {
     ContainerMutation merged;
     for (std::size_t row = 0; row < vendors_.size(); ++row) {
       const Vendor& vendor = vendors_[row];
-      if (vendor.mutate == nullptr) continue;
-      auto one = vendor.mutate(vendor, container);
+      if (!vendor.mutate) continue;
+      auto one = vendor.mutate(vendor, pod, container);
       if (!one) return tl::unexpected(one.error());
       for (auto& limit : one->set_limits) merged.set_limits.push_back(std::move(limit));
       for (auto& env : one->append_env) merged.append_env.push_back(std::move(env));
