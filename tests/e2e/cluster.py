@@ -114,10 +114,19 @@ class Cluster:
                               capture_output=True, text=True, input=stdin, timeout=60)
 
     def make_certificate(self):
+        """A certificate authority of its own, so that a new server certificate stays trusted."""
         f = self.folder
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                        "-subj", "/CN=tessera", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost",
-                        "-keyout", f / "tls.key", "-out", f / "tls.crt"], check=True, capture_output=True)
+        if not (f / "ca.crt").exists():
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                            "-subj", "/CN=test authority", "-keyout", f / "ca.key", "-out", f / "ca.crt"], check=True, capture_output=True)
+        subprocess.run(["openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=tessera",
+                        "-keyout", f / "new.key", "-out", f / "new.csr"], check=True, capture_output=True)
+        (f / "names.cnf").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost")
+        subprocess.run(["openssl", "x509", "-req", "-in", f / "new.csr", "-CA", f / "ca.crt", "-CAkey", f / "ca.key", "-days", "2",
+                        "-set_serial", str(secrets.randbits(63)), "-extfile", f / "names.cnf", "-out", f / "new.crt"],
+                       check=True, capture_output=True)
+        os.replace(f / "new.key", f / "tls.key")
+        os.replace(f / "new.crt", f / "tls.crt")
 
     def start_tessera(self, *flags, wait=True):
         if not (self.folder / "tls.crt").exists():
@@ -130,10 +139,17 @@ class Cluster:
             wait_for("tessera is ready", lambda: self.get("/readyz").strip() == "200", 30)
 
     def get(self, path, body=False):
-        arguments = ["curl", "-s", "--cacert", str(self.folder / "tls.crt"), f"https://127.0.0.1:{self.port}{path}"]
+        arguments = ["curl", "-s", "--cacert", str(self.folder / "ca.crt"), f"https://127.0.0.1:{self.port}{path}"]
         if not body:
             arguments += ["-o", os.devnull, "-w", "%{http_code}"]
         return subprocess.run(arguments, capture_output=True, text=True, timeout=20).stdout
+
+    def served_certificate(self):
+        """The certificate that a new connection gets, as PEM text."""
+        shown = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{self.port}", "-servername", "localhost"],
+                               input="", capture_output=True, text=True, timeout=10).stdout
+        begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+        return shown[shown.index(begin):shown.index(end) + len(end)]
 
     def start_scheduler(self):
         f = self.folder
@@ -143,14 +159,14 @@ class Cluster:
                   "percentageOfNodesToScore": 100, "profiles": [{"schedulerName": SCHEDULER_NAME}],
                   "extenders": [{"urlPrefix": f"https://127.0.0.1:{self.port}", "filterVerb": "filter", "bindVerb": "bind",
                                  "nodeCacheCapable": True, "weight": 1, "httpTimeout": "30s", "enableHTTPS": True,
-                                 "tlsConfig": {"caFile": str(f / "tls.crt")},
+                                 "tlsConfig": {"caFile": str(f / "ca.crt")},
                                  "managedResources": [{"name": n, "ignoredByScheduler": True} for n in RESOURCES]}]}
         (f / "kube-scheduler.yaml").write_text(yaml.safe_dump(config))
         self.run("kube-scheduler", BIN / "kube-scheduler", f"--config={f / 'kube-scheduler.yaml'}", f"--secure-port={free_port()}",
                  f"--cert-dir={f / 'scheduler-certs'}")
 
     def register_webhook(self):
-        ca = base64.b64encode((self.folder / "tls.crt").read_bytes()).decode()
+        ca = base64.b64encode((self.folder / "ca.crt").read_bytes()).decode()
         hook = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration", "metadata": {"name": "tessera"},
                 "webhooks": [{"name": "vgpu.hami.io", "admissionReviewVersions": ["v1", "v1beta1"], "sideEffects": "None",
                               "failurePolicy": "Fail", "timeoutSeconds": 10,
@@ -208,6 +224,15 @@ class Cluster:
     def locks(self):
         return {n.metadata.name: n.metadata.annotations["hami.io/mutex.lock"] for n in self.core.list_node().items
                 if "hami.io/mutex.lock" in (n.metadata.annotations or {})}
+
+
+def device_container(name, gpu=None, mem=None, cores=None, percent=None, **more):
+    """A container that asks for slices; `more` goes into it as it is."""
+    limits = {}
+    for key, value in (("gpu", gpu), ("gpumem", mem), ("gpucores", cores), ("gpumem-percentage", percent)):
+        if value is not None:
+            limits[f"nvidia.com/{key}"] = str(value)
+    return {"name": name, "image": "none", "resources": {"limits": limits}, **more}
 
 
 def pod(name, gpu=None, mem=None, cores=None, annotations=None, containers=None, scheduler=None):
