@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "http/server.h"
+#include "sim/api_admission.h"
 #include "sim/api_call.h"
 #include "sim/api_engine.h"
 #include "sim/api_timer.h"
@@ -81,7 +82,8 @@ struct ApiServer::Impl {
   Reply answer(const Call& call);
   void on_request(http::Request&& request, const http::Responder& responder);
   std::optional<Fault> take_fault(std::string_view line);
-  void serve(const Call& call, const http::Responder& responder, bool drop_answer);
+  void serve(Call call, const http::Responder& responder, bool drop_answer);
+  void finish(const Call& call, const http::Responder& responder, bool drop_answer);
   void open_watch(const Call& call, const Target& target, const http::Responder& responder);
   void count(std::string_view user_agent, const Call& call);
   bool authorised(const http::Request& request) const;
@@ -97,6 +99,7 @@ struct ApiServer::Impl {
   std::vector<Fault> faults;
   std::map<std::string, std::uint64_t> counts;
 
+  api::Admission admission;
   api::Timer timer;                      // after what its functions use
   std::unique_ptr<http::Server> server;  // last: its handlers use all of the above
 };
@@ -166,7 +169,18 @@ void ApiServer::Impl::on_request(http::Request&& request, const http::Responder&
   timer.after(fault->delay, std::move(act));
 }
 
-void ApiServer::Impl::serve(const Call& call, const http::Responder& responder, bool drop_answer) {
+void ApiServer::Impl::serve(Call call, const http::Responder& responder, bool drop_answer) {
+  const auto target = api::parse_target(call.path);
+  if (!target || !admission.applies(call, *target)) return finish(call, responder, drop_answer);
+  admission.review(
+      std::move(call), *target,
+      [this, responder, drop_answer](const Call& admitted, std::optional<Reply> refused) {
+        if (!refused) return finish(admitted, responder, drop_answer);
+        responder(response_of(std::move(*refused)));
+      });
+}
+
+void ApiServer::Impl::finish(const Call& call, const http::Responder& responder, bool drop_answer) {
   const std::lock_guard lock(mutex);
   const auto target = is_watch(call) ? api::parse_target(call.path) : std::nullopt;
   if (target) return open_watch(call, *target, responder);
@@ -223,6 +237,7 @@ ApiServer::ApiServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 ApiServer::~ApiServer() {
   impl_->timer.stop();
+  impl_->admission.set_url("");
   drop_watches();
   impl_->server->stop();
   drop_watches();  // those that came between; streams must not outlive the server
@@ -274,6 +289,8 @@ void ApiServer::forget_history() {
   impl_->store.forget_history();
   impl_->engine.forget_lists();
 }
+
+void ApiServer::set_webhook(const std::string& url) { impl_->admission.set_url(url); }
 
 ApiServer::Answer ApiServer::request(std::string_view method, std::string_view path,
                                      std::string_view body, std::string_view content_type) {

@@ -48,6 +48,9 @@ class ApiServer {
   void drop_watches();               ///< cuts every watch connection
   void stall_watches(bool stalled);  ///< keeps them open but silent
   void forget_history();             ///< resumed watches get 410
+  /// Pods created over HTTP are first shown to this mutating webhook, failurePolicy Ignore:
+  /// "http://127.0.0.1:8080/webhook"; "" = none.
+  void set_webhook(const std::string& url);
 
   /// In-process access, same effects as over HTTP but without faults, token and counts; no watches.
   /// `path` as in the API, e.g. "/api/v1/namespaces/default/pods".

@@ -167,6 +167,45 @@ TEST_F(ApiServerTest, AWatchTellsWhatHappensAfterItsVersion) {
   EXPECT_EQ(watcher.last()["metadata"]["resourceVersion"].text(), version());
 }
 
+/// What leader election and quotas need: the kinds beside pods and nodes, with their own watches.
+TEST_F(ApiServerTest, LeasesAreWatchedByNameAndWrittenByVersion) {
+  const std::string leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+  Watcher watcher(api_, leases + "?watch=true&fieldSelector=metadata.name%3Dmine");
+  ASSERT_TRUE(watcher.wait_open());
+  EXPECT_EQ(call("POST", leases, R"({"metadata":{"name":"other"}})").status, 201);
+  const auto made = call(
+      "POST", leases,
+      R"({"metadata":{"name":"mine"},"spec":{"holderIdentity":"a_1","leaseDurationSeconds":15}})");
+  ASSERT_EQ(made.status, 201) << made.body;
+  Value lease = Value::parse(made.body).value();
+  lease.make("spec").make("holderIdentity") = "b_2";
+  EXPECT_EQ(call("PUT", leases + "/mine", lease.dump()).status, 200);
+  EXPECT_EQ(call("PUT", leases + "/mine", lease.dump()).status, 409) << "its version is old now";
+  EXPECT_EQ(call("DELETE", leases + "/mine").status, 200);
+  ASSERT_TRUE(watcher.wait_lines(3));
+  EXPECT_THAT(watcher.lines(), ElementsAre("ADDED mine", "MODIFIED mine", "DELETED mine"));
+  EXPECT_EQ(watcher.last()["spec"]["holderIdentity"].text(), "b_2");
+}
+
+TEST_F(ApiServerTest, QuotasAreWatchedInAllNamespaces) {
+  Watcher watcher(api_, "/api/v1/resourcequotas?watch=true");
+  ASSERT_TRUE(watcher.wait_open());
+  const std::string quotas = "/api/v1/namespaces/default/resourcequotas";
+  EXPECT_EQ(
+      call("POST", quotas, R"({"metadata":{"name":"q"},"spec":{"hard":{"limits.x/y":10000}}})")
+          .status,
+      201);
+  EXPECT_EQ(call("PATCH", quotas + "/q", R"({"spec":{"hard":{"limits.x/y":"5k"}}})", kMerge).status,
+            200);
+  EXPECT_EQ(call("PATCH", quotas + "/q/status", R"({"status":{"used":{"limits.x/y":"1"}}})", kMerge)
+                .status,
+            200);
+  EXPECT_EQ(call("DELETE", quotas + "/q").status, 200);
+  ASSERT_TRUE(watcher.wait_lines(4));
+  EXPECT_THAT(watcher.lines(), ElementsAre("ADDED q", "MODIFIED q", "MODIFIED q", "DELETED q"));
+  EXPECT_EQ(watcher.last()["spec"]["hard"]["limits.x/y"].text(), "5k");
+}
+
 TEST_F(ApiServerTest, AWatchResumesFromHistoryWithoutGapOrRepeat) {
   make_pod("a");
   const std::string since = version();
