@@ -8,7 +8,7 @@ class DeviceSpread final : public core::DevicePolicy {
  public:
   std::string_view name() const override { return "spread"; }
   std::int64_t key(const core::DeviceView& view) const override {
-    return -core::load_ppm(view.device, view.after);
+    return -core::load_ppm(view.device, view.after, view.weights);
   }
 };
 

@@ -15,7 +15,8 @@ using NodeRow = const core::NodePolicy& (*)();
 using DeviceRow = const core::DevicePolicy& (*)();
 
 constexpr std::array<NodeRow, 2> kNodePolicies = {node_binpack, node_spread};
-constexpr std::array<DeviceRow, 2> kDevicePolicies = {device_binpack, device_spread};
+constexpr std::array<DeviceRow, 5> kDevicePolicies = {device_binpack, device_spread, device_mutex,
+                                                      device_numa, device_topology};
 
 template <class Rows>
 auto find(const Rows& rows, std::string_view name) -> decltype(&rows[0]()) {
@@ -23,6 +24,12 @@ auto find(const Rows& rows, std::string_view name) -> decltype(&rows[0]()) {
     if (row().name() == name) return &row();
   }
   return nullptr;
+}
+
+/// Words that leave cards equal get the key of HAMi's default behind them.
+bool orders_cards(const std::vector<const core::DevicePolicy*>& chain) {
+  return std::any_of(chain.begin(), chain.end(),
+                     [](const auto* policy) { return policy != &device_mutex(); });
 }
 
 template <class Rows>
@@ -45,6 +52,11 @@ const core::DevicePolicy* find_device_policy(std::string_view name) {
 std::vector<std::string> node_policy_names() { return names(kNodePolicies); }
 std::vector<std::string> device_policy_names() { return names(kDevicePolicies); }
 
+void complete_device_chain(std::vector<const core::DevicePolicy*>& chain) {
+  chain.erase(std::remove(chain.begin(), chain.end(), &device_topology()), chain.end());
+  if (!orders_cards(chain)) chain.push_back(&device_spread());
+}
+
 Result<std::vector<const core::DevicePolicy*>> parse_device_chain(std::string_view text) {
   std::vector<const core::DevicePolicy*> chain;
   for (const std::string_view piece : text::split(text, ',')) {
@@ -57,6 +69,7 @@ Result<std::vector<const core::DevicePolicy*>> parse_device_chain(std::string_vi
     }
     if (std::find(chain.begin(), chain.end(), policy) == chain.end()) chain.push_back(policy);
   }
+  complete_device_chain(chain);
   return chain;
 }
 

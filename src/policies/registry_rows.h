@@ -9,5 +9,8 @@ const core::NodePolicy& node_binpack();
 const core::NodePolicy& node_spread();
 const core::DevicePolicy& device_binpack();
 const core::DevicePolicy& device_spread();
+const core::DevicePolicy& device_mutex();
+const core::DevicePolicy& device_numa();
+const core::DevicePolicy& device_topology();
 
 }  // namespace tessera::policies

@@ -15,7 +15,8 @@ core::Device device() {
 
 TEST(Registry, KnowsItsPoliciesByName) {
   EXPECT_EQ(node_policy_names(), (std::vector<std::string>{"binpack", "spread"}));
-  EXPECT_EQ(device_policy_names(), (std::vector<std::string>{"binpack", "spread"}));
+  EXPECT_EQ(device_policy_names(),
+            (std::vector<std::string>{"binpack", "spread", "mutex", "numa", "topology-aware"}));
   for (const std::string& name : node_policy_names()) {
     ASSERT_NE(find_node_policy(name), nullptr);
     EXPECT_EQ(find_node_policy(name)->name(), name);
@@ -43,6 +44,32 @@ TEST(DevicePolicies, BinpackPrefersTheFullerCardSpreadTheEmptier) {
   EXPECT_LT(spread->key({d, before, much}), spread->key({d, before, little}));
 }
 
+TEST(DevicePolicies, WeightsCountInLoad) {
+  const core::Device d = device();
+  const core::Usage before, slots{8, {100}, {0}}, memory{1, {700}, {0}};
+  const core::ScoreWeights by_memory{0, 0, 5};
+  const auto* binpack = find_device_policy("binpack");
+  const auto* spread = find_device_policy("spread");
+  EXPECT_GT(binpack->key({d, before, slots}), binpack->key({d, before, memory}));
+  EXPECT_LT(binpack->key({d, before, slots, by_memory}),
+            binpack->key({d, before, memory, by_memory}));
+  EXPECT_GT(spread->key({d, before, slots, by_memory}),
+            spread->key({d, before, memory, by_memory}));
+}
+
+TEST(DevicePolicies, MutexPrefersFewSharersNumaTheHighestNode) {
+  core::Device near = device(), far = device();
+  far.numa = 1;
+  const core::Usage none, one{1, {10}, {1}}, two{2, {10}, {1}};
+  const auto* mutex = find_device_policy("mutex");
+  EXPECT_GT(mutex->key({near, none, two}), mutex->key({near, one, two}));
+  EXPECT_GT(mutex->key({near, one, two}), mutex->key({near, two, two}));
+  const auto* numa = find_device_policy("numa");
+  EXPECT_GT(numa->key({far, none, two}), numa->key({near, none, one}));
+  const auto* topology = find_device_policy("topology-aware");
+  EXPECT_EQ(topology->key({far, none, two}), topology->key({near, none, one}));
+}
+
 TEST(NodePolicies, BinpackPrefersTheFullerNodeSpreadTheEmptier) {
   const std::vector<core::NodeView::Vendor> little = {{200'000, 2}}, much = {{900'000, 2}};
   const auto* binpack = find_node_policy("binpack");
@@ -64,9 +91,17 @@ TEST(DeviceChain, Table) {
   EXPECT_EQ(chain_text("spread"), "spread;");
   EXPECT_EQ(chain_text(" binpack , spread"), "binpack;spread;") << "blanks are trimmed";
   EXPECT_EQ(chain_text("spread,binpack,spread"), "spread;binpack;") << "the first one is kept";
-  EXPECT_EQ(chain_text("spread,fastest"),
-            "unknown device policy \"fastest\": valid are binpack, spread");
-  EXPECT_EQ(chain_text(""), "unknown device policy \"\": valid are binpack, spread");
+  EXPECT_EQ(
+      chain_text("spread,fastest"),
+      "unknown device policy \"fastest\": valid are binpack, spread, mutex, numa, topology-aware");
+  EXPECT_EQ(chain_text(""),
+            "unknown device policy \"\": valid are binpack, spread, mutex, numa, topology-aware");
+  EXPECT_EQ(chain_text("numa , binpack"), "numa;binpack;");
+  EXPECT_EQ(chain_text("mutex"), "mutex;spread;") << "equally shared cards: the emptier one";
+  EXPECT_EQ(chain_text("mutex,binpack"), "mutex;binpack;");
+  EXPECT_EQ(chain_text("topology-aware"), "spread;") << "no key of its own";
+  EXPECT_EQ(chain_text("binpack, topology-aware"), "binpack;");
+  EXPECT_EQ(chain_text("topology-aware,mutex"), "mutex;spread;");
   EXPECT_EQ(parse_device_chain("x").error().code, Code::kInvalid);
 }
 

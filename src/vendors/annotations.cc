@@ -72,7 +72,10 @@ PolicyDefaults pod_policies(const k8s::Pod& pod, const PolicyDefaults& defaults,
   }
   if (const std::string* value = k8s::find(pod.annotations, kDevicePolicyKey)) {
     auto chain = device_chain(*value, warnings);
-    if (!chain.empty()) chosen.devices = std::move(chain);
+    if (!chain.empty()) {
+      policies::complete_device_chain(chain);
+      chosen.devices = std::move(chain);
+    }
   }
   return chosen;
 }
