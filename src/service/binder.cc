@@ -168,7 +168,7 @@ std::string Binder::secure_reservation(PodRecord& pod, const std::string& node) 
 }
 
 bool Binder::needs_lock(const PodRecord& pod) const {
-  return !pod.request || p_.vendors.needs_lock(*pod.request);
+  return !pod.request || p_.live.get()->vendors().needs_lock(*pod.request);
 }
 
 void Binder::enqueue(const JobPtr& job) {

@@ -18,11 +18,11 @@
 #include "service/binding_writer.h"
 #include "service/books.h"
 #include "service/events.h"
+#include "service/facts.h"
 #include "service/lock_keeper.h"
 #include "service/lock_writer.h"
 #include "service/measures.h"
 #include "service/task_thread.h"
-#include "vendors/vendors.h"
 
 namespace tessera::service {
 
@@ -47,7 +47,7 @@ class Binder {
     BindingWriter& bindings;
     Events& events;
     const Measures& measures;
-    const vendors::Vendors& vendors;
+    const LiveReader& live;
     const Clock& clock;
   };
   struct Options {

@@ -46,12 +46,11 @@ struct BindingWriter::Job {
 };
 
 BindingWriter::BindingWriter(client::ApiClient& api, TaskThread& state, LockWriter& locks,
-                             const vendors::Vendors& vendors, const Clock& clock,
-                             bool write_label_by_patch)
+                             const LiveReader& live, const Clock& clock, bool write_label_by_patch)
     : api_(api),
       state_(state),
       locks_(locks),
-      vendors_(vendors),
+      live_(live),
       clock_(clock),
       write_label_by_patch_(write_label_by_patch) {}
 
@@ -72,7 +71,9 @@ std::string BindingWriter::body(const BindingOrder& order) const {
     w.key(kAssignedTimeKey).string(std::to_string(unix_seconds(order.decided_at)));
     w.key(kBindPhaseKey).string(kPhaseAllocating);
     w.key(kBindTimeKey).string(std::to_string(unix_seconds(clock_.wall())));
-    for (const auto& [key, value] : vendors_.encode(*order.allocation)) w.key(key).string(value);
+    const auto reader = live_.get();
+    for (const auto& [key, value] : reader->vendors().encode(*order.allocation, clock_.wall()))
+      w.key(key).string(value);
     w.end_object();
     if (is_label_value(order.node))
       w.key("labels").begin_object().key(kAssignedNodeKey).string(order.node).end_object();

@@ -11,9 +11,9 @@
 #include "base/clock.h"
 #include "client/api.h"
 #include "core/allocation.h"
+#include "service/facts.h"
 #include "service/lock_writer.h"
 #include "service/task_thread.h"
-#include "vendors/vendors.h"
 
 namespace tessera::service {
 
@@ -34,7 +34,7 @@ class BindingWriter {
   using Done = std::function<void(BindingOutcome, std::string problem)>;
 
   BindingWriter(client::ApiClient& api, TaskThread& state, LockWriter& locks,
-                const vendors::Vendors& vendors, const Clock& clock, bool write_label_by_patch);
+                const LiveReader& live, const Clock& clock, bool write_label_by_patch);
 
   void write(const BindingOrder& order, Done done);
   /// The body of the Binding, for tests too.
@@ -49,7 +49,7 @@ class BindingWriter {
   client::ApiClient& api_;
   TaskThread& state_;
   LockWriter& locks_;
-  const vendors::Vendors& vendors_;
+  const LiveReader& live_;
   const Clock& clock_;
   bool write_label_by_patch_;
 };

@@ -32,9 +32,9 @@ std::string shown_name(json::Value object) {
 
 }  // namespace
 
-Caches::Caches(client::ApiClient& api, TaskThread& state, const FactReader& reader, Books& books,
+Caches::Caches(client::ApiClient& api, TaskThread& state, const LiveReader& live, Books& books,
                const Measures& measures, const Clock& clock, const Options& options)
-    : state_(state), reader_(reader), books_(books), measures_(measures), clock_(clock) {
+    : state_(state), live_(live), books_(books), measures_(measures), clock_(clock) {
   client::ReflectorOptions nodes{.path = "/api/v1/nodes", .jitter_seed = options.jitter_seed};
   if (!options.node_label_selector.empty())
     nodes.query = "labelSelector=" + query_escape(options.node_label_selector);
@@ -119,7 +119,7 @@ client::ReflectorHandlers Caches::node_handlers() {
 }
 
 void Caches::pod_object(json::Value object) {
-  Result<PodFact> fact = reader_.read_pod(object);
+  Result<PodFact> fact = live_.get()->read_pod(object);
   if (!fact) {
     measures_.undecodable_pods.increment();
     log::warn("pod cannot be read", {{"pod", shown_name(object)}, {"problem", fact.error().what}});
@@ -133,7 +133,7 @@ void Caches::pod_object(json::Value object) {
 }
 
 void Caches::pod_deleted(json::Value object) {
-  const Result<PodFact> fact = reader_.read_pod(object);
+  const Result<PodFact> fact = live_.get()->read_pod(object);
   if (fact && !fact->asks_devices) return;
   const std::string uid(object["metadata"]["uid"].string_or(""));
   if (uid.empty()) return;
@@ -141,7 +141,7 @@ void Caches::pod_deleted(json::Value object) {
 }
 
 void Caches::node_object(json::Value object) {
-  Result<NodeFact> fact = reader_.read_node(object);
+  Result<NodeFact> fact = live_.get()->read_node(object);
   const std::string name(object["metadata"]["name"].string_or(""));
   if (node_listing_.running) node_listing_.named.insert(name);
   if (!fact) {

@@ -25,7 +25,7 @@ class Caches {
     std::string node_label_selector;
     std::uint64_t jitter_seed = 1;
   };
-  Caches(client::ApiClient& api, TaskThread& state, const FactReader& reader, Books& books,
+  Caches(client::ApiClient& api, TaskThread& state, const LiveReader& live, Books& books,
          const Measures& measures, const Clock& clock, const Options& options);
   ~Caches();
 
@@ -54,7 +54,7 @@ class Caches {
   void mark_synced(std::atomic<bool>& flag);
 
   TaskThread& state_;
-  const FactReader& reader_;
+  const LiveReader& live_;
   Books& books_;
   const Measures& measures_;
   const Clock& clock_;

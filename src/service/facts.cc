@@ -39,8 +39,12 @@ std::string shown_allocation(const k8s::Pod& pod, const vendors::Vendors& vendor
 
 }  // namespace
 
-FactReader::FactReader(const vendors::Vendors& vendors, vendors::PolicyDefaults defaults)
-    : vendors_(vendors), defaults_(std::move(defaults)), keep_(vendors.keep()) {
+FactReader::FactReader(std::shared_ptr<const vendors::Vendors> vendors,
+                       vendors::PolicyDefaults defaults, std::uint64_t generation)
+    : vendors_(std::move(vendors)),
+      defaults_(std::move(defaults)),
+      keep_(vendors_->keep()),
+      generation_(generation) {
   keep_.annotation = [inner = keep_.annotation](std::string_view key) {
     return is_own_annotation(key) || !inner || inner(key);
   };
@@ -54,12 +58,13 @@ Result<PodFact> FactReader::read_pod(json::Value object) const {
 
 PodFact FactReader::read_pod(const k8s::Pod& pod) const {
   PodFact fact;
+  fact.generation = generation_;
   fact.ns = pod.ns;
   fact.name = pod.name;
   fact.uid = pod.uid;
   fact.version = version_number(pod.resource_version);
   fact.node = pod.node_name;
-  fact.asks_devices = vendors_.asks_devices(pod);
+  fact.asks_devices = vendors_->asks_devices(pod);
   fact.finished = pod.finished();
   fact.terminating = pod.terminating;
   fact.started = pod.phase == k8s::Phase::kRunning;
@@ -70,20 +75,20 @@ PodFact FactReader::read_pod(const k8s::Pod& pod) const {
   fact.annotated_node = annotation_or_empty(pod, kAssignedNodeKey);
   if (!fact.asks_devices || fact.finished) return fact;
   if (fact.node.empty()) {
-    Result<vendors::Demand> demand = vendors_.demand(pod, defaults_);
+    Result<vendors::Demand> demand = vendors_->demand(pod, defaults_);
     if (demand)
       fact.request = std::move(demand->request);
     else
       fact.problem = demand.error().what;
     return fact;
   }
-  Result<core::Allocation> allocation = vendors_.decode(pod);
+  Result<core::Allocation> allocation = vendors_->decode(pod);
   if (allocation) {
     allocation->node = fact.node;  // the node it runs on, whatever the annotation says
     fact.allocation = std::move(*allocation);
   } else {
     fact.problem = allocation.error().what;
-    const std::string shown = shown_allocation(pod, vendors_);
+    const std::string shown = shown_allocation(pod, *vendors_);
     if (!shown.empty()) fact.problem += ": " + shown;
   }
   return fact;
@@ -96,8 +101,9 @@ Result<NodeFact> FactReader::read_node(json::Value object) const {
 }
 
 NodeFact FactReader::read_node(const k8s::Node& node) const {
-  vendors::NodeReading reading = vendors_.read_node(node);
+  vendors::NodeReading reading = vendors_->read_node(node);
   NodeFact fact;
+  fact.generation = generation_;
   fact.name = node.name;
   fact.uid = node.uid;
   fact.resource_version = node.resource_version;

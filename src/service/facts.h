@@ -1,12 +1,15 @@
 /// What the state thread needs to know of a pod or node, read from an API object on the thread that
 /// received it. Thread rule: FactReader is immutable and shared; facts are plain values that travel
-/// by message.
+/// by message; LiveReader may be asked from any thread.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -22,6 +25,7 @@
 namespace tessera::service {
 
 struct PodFact {
+  std::uint64_t generation = 0;  ///< of the reader that read it
   std::string ns, name, uid;
   std::uint64_t version = 0;  ///< resourceVersion as a number, 0 when it is none
   std::string node;           ///< spec.nodeName
@@ -37,6 +41,7 @@ struct PodFact {
 };
 
 struct NodeFact {
+  std::uint64_t generation = 0;  ///< of the reader that read it
   std::string name, uid, resource_version;
   std::uint64_t version = 0;
   std::optional<std::string> lock;
@@ -47,12 +52,15 @@ struct NodeFact {
 
 class FactReader {
  public:
-  FactReader(const vendors::Vendors& vendors, vendors::PolicyDefaults defaults);
+  FactReader(std::shared_ptr<const vendors::Vendors> vendors, vendors::PolicyDefaults defaults,
+             std::uint64_t generation = 1);
 
   /// What decoders keep: what the vendors need plus our own keys.
   const k8s::Keep& keep() const { return keep_; }
-  const vendors::Vendors& vendors() const { return vendors_; }
+  const vendors::Vendors& vendors() const { return *vendors_; }
   const vendors::PolicyDefaults& defaults() const { return defaults_; }
+  /// Vendor ids mean something within one generation only.
+  std::uint64_t generation() const { return generation_; }
 
   Result<PodFact> read_pod(json::Value object) const;
   PodFact read_pod(const k8s::Pod& pod) const;
@@ -60,9 +68,29 @@ class FactReader {
   NodeFact read_node(const k8s::Node& node) const;
 
  private:
-  const vendors::Vendors& vendors_;
+  std::shared_ptr<const vendors::Vendors> vendors_;
   vendors::PolicyDefaults defaults_;
   k8s::Keep keep_;
+  std::uint64_t generation_;
+};
+
+/// The reader in force: replaced as a whole when the device configuration changes. Whoever reads
+/// something keeps the pointer while it works with what was read.
+class LiveReader {
+ public:
+  explicit LiveReader(std::shared_ptr<const FactReader> first) : reader_(std::move(first)) {}
+  std::shared_ptr<const FactReader> get() const {
+    const std::lock_guard guard(mutex_);
+    return reader_;
+  }
+  void replace(std::shared_ptr<const FactReader> next) {
+    const std::lock_guard guard(mutex_);
+    reader_.swap(next);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const FactReader> reader_;
 };
 
 /// The pod as the owner of a lock on `node`.

@@ -54,6 +54,7 @@ std::unique_ptr<FilterCall> FilterCallPool::take() {
 
 void FilterCallPool::give_back(std::unique_ptr<FilterCall> call) {
   call->args = {};
+  call->reader.reset();
   call->request = {};
   call->answer = nullptr;
   call->client_gone.reset();
@@ -62,9 +63,9 @@ void FilterCallPool::give_back(std::unique_ptr<FilterCall> call) {
   if (free_.size() < kPooledCalls) free_.push_back(std::move(call));
 }
 
-Filter::Filter(const FactReader& reader, Books& books, Events& events, const Measures& measures,
+Filter::Filter(const LiveReader& live, Books& books, Events& events, const Measures& measures,
                const Clock& clock, Options options)
-    : reader_(reader),
+    : live_(live),
       books_(books),
       events_(events),
       measures_(measures),
@@ -74,8 +75,10 @@ Filter::Filter(const FactReader& reader, Books& books, Events& events, const Mea
 // ---- on the thread that received the call
 
 bool Filter::prepare(FilterCall& call, std::string body) {
+  call.reader = live_.get();
+  const FactReader& reader = *call.reader;
   Result<k8s::ExtenderArgs> args =
-      k8s::decode_extender_args(call.parser, std::move(body), call.body, reader_.keep());
+      k8s::decode_extender_args(call.parser, std::move(body), call.body, reader.keep());
   if (!args) return refuse(call, args.error().what), false;
   call.args = std::move(*args);
   if (call.args.pod.ns.empty()) call.args.pod.ns = "default";
@@ -88,7 +91,7 @@ bool Filter::prepare(FilterCall& call, std::string body) {
   if (!call.args.has_names && !call.args.has_nodes) {
     return refuse(call, "extender args name no nodes: NodeNames and Nodes are both null"), false;
   }
-  Result<vendors::Demand> demand = reader_.vendors().demand(call.args.pod, reader_.defaults());
+  Result<vendors::Demand> demand = reader.vendors().demand(call.args.pod, reader.defaults());
   if (!demand) return refuse(call, demand.error().what), false;
   for (const std::string& warning : demand->warnings) {
     log::debug("filter",
@@ -131,11 +134,12 @@ void Filter::pass_through(FilterCall& call) {
 /// machines that do not exist yet.
 void Filter::simulate(FilterCall& call) {
   measures_.simulated.increment();
-  core::Cluster cluster(reader_.vendors().rules());
+  const vendors::Vendors& vendors = call.reader->vendors();
+  core::Cluster cluster(vendors.rules());
   std::vector<NodeId> candidates;
   candidates.reserve(call.args.nodes.size());
   for (const k8s::Node& node : call.args.nodes) {
-    core::NodeSpec spec = reader_.vendors().read_node(node).spec;
+    core::NodeSpec spec = vendors.read_node(node).spec;
     spec.name = node.name;
     candidates.push_back(spec.devices.empty() ? NodeId{} : cluster.set_node(std::move(spec)));
   }
@@ -152,6 +156,8 @@ void Filter::simulate(FilterCall& call) {
 // ---- on the state thread
 
 void Filter::decide(FilterCall& call) {
+  // The device configuration has changed since the call was read: read it again by the new one.
+  if (call.reader != live_.get() && !prepare(call, std::exchange(call.body, {}))) return;
   const k8s::Pod& pod = call.args.pod;
   if (books_.deleted_recently(pod.uid))
     return refuse(call,

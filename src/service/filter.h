@@ -24,6 +24,7 @@ namespace tessera::service {
 
 /// One call under way. The views in args point into parser and body.
 struct FilterCall {
+  std::shared_ptr<const FactReader> reader;  ///< that read args and request
   json::Parser parser;
   std::string body;
   k8s::ExtenderArgs args;
@@ -49,7 +50,7 @@ class Filter {
   struct Options {
     bool nodes_form_is_live = false;
   };
-  Filter(const FactReader& reader, Books& books, Events& events, const Measures& measures,
+  Filter(const LiveReader& live, Books& books, Events& events, const Measures& measures,
          const Clock& clock, Options options);
 
   /// Any thread. Decodes; true: the call needs decide() on the state thread. False: `call.answer`
@@ -74,7 +75,7 @@ class Filter {
   void fail_placing(FilterCall& call, const std::string& problem);
   void send(FilterCall& call, const k8s::FilterResult& result);
 
-  const FactReader& reader_;
+  const LiveReader& live_;
   Books& books_;
   Events& events_;
   const Measures& measures_;

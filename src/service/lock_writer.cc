@@ -40,9 +40,9 @@ struct LockWriter::Job {
   Done done;
 };
 
-LockWriter::LockWriter(client::ApiClient& api, TaskThread& state, const FactReader& reader,
+LockWriter::LockWriter(client::ApiClient& api, TaskThread& state, const LiveReader& live,
                        Books& books)
-    : api_(api), state_(state), reader_(reader), books_(books) {}
+    : api_(api), state_(state), live_(live), books_(books) {}
 
 void LockWriter::set(const std::string& node, const std::string& value,
                      std::optional<std::string> replaces, Done done) {
@@ -137,7 +137,7 @@ void LockWriter::fetch_pod(const std::string& ns, const std::string& name,
                 json::Parser parser;
                 Result<json::Value> object = parser.parse(std::move(response.body));
                 Result<PodFact> fact =
-                    object ? reader_.read_pod(*object) : tl::unexpected(object.error());
+                    object ? live_.get()->read_pod(*object) : tl::unexpected(object.error());
                 if (fact)
                   answer = std::move(*fact);
                 else
@@ -155,7 +155,7 @@ Result<NodeFact> LockWriter::read(const std::string& body) const {
   json::Parser parser;
   Result<json::Value> object = parser.parse(body);
   if (!object) return tl::unexpected(object.error());
-  return reader_.read_node(*object);
+  return live_.get()->read_node(*object);
 }
 
 }  // namespace tessera::service

@@ -22,7 +22,7 @@ class LockWriter {
  public:
   using Done = std::function<void(Status)>;
 
-  LockWriter(client::ApiClient& api, TaskThread& state, const FactReader& reader, Books& books);
+  LockWriter(client::ApiClient& api, TaskThread& state, const LiveReader& live, Books& books);
 
   /// Writes `value` where the books show `replaces` (nothing, or a stale lock). kConflict: somebody
   /// else has it now; kNotFound: no such node; kUnavailable: the API server did not take it.
@@ -46,7 +46,7 @@ class LockWriter {
 
   client::ApiClient& api_;
   TaskThread& state_;
-  const FactReader& reader_;
+  const LiveReader& live_;
   Books& books_;
 };
 

@@ -68,7 +68,9 @@ void handle_webhook(Scheduler& s, http::Request&& request, const http::Responder
   const WebhookOptions options{.scheduler_name = s.options.scheduler_name,
                                .force_overwrite = s.options.force_overwrite_default_scheduler};
   const std::string type(request.header("content-type"));
-  respond({.body = answer_admission(parser, std::move(request.body), s.vendors, options, type)});
+  const auto reader = s.live.get();
+  respond({.body = answer_admission(parser, std::move(request.body), reader->vendors(), options,
+                                    type)});
   s.measures.webhook_duration.observe(
       std::chrono::duration<double>(s.clock.mono() - arrived).count());
 }
@@ -76,11 +78,16 @@ void handle_webhook(Scheduler& s, http::Request&& request, const http::Responder
 void handle_metrics(Scheduler& s, const http::Responder& respond) {
   s.scrape.post([&s, respond] {
     ScrapePicture picture;
-    if (!take_picture(
-            s.state, s.books, [&s] { return s.figures(); }, picture))
+    std::shared_ptr<const FactReader> reader;
+    const auto figures = [&] {
+      reader = s.live.get();
+      return s.figures();
+    };
+    if (!take_picture(s.state, s.books, figures, picture))
       return respond(plain(503, "shutting down"));
-    respond({.content_type = "text/plain; version=0.0.4; charset=utf-8",
-             .body = picture_text(picture, s.vendors, TESSERA_VERSION) + s.metrics.render()});
+    respond(
+        {.content_type = "text/plain; version=0.0.4; charset=utf-8",
+         .body = picture_text(picture, reader->vendors(), TESSERA_VERSION) + s.metrics.render()});
   });
 }
 

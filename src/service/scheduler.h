@@ -24,7 +24,6 @@
 #include "service/serve_check.h"
 #include "service/server.h"
 #include "service/task_thread.h"
-#include "vendors/vendors.h"
 
 namespace tessera::service {
 
@@ -45,8 +44,7 @@ class Scheduler {
   const ServeOptions options;
   const Clock& clock;
   obs::Metrics metrics;
-  vendors::Vendors vendors;
-  FactReader reader;
+  LiveReader live;
   Measures measures;
   TaskThread state, scrape;
   std::unique_ptr<client::ApiClient> api;  // ended before what its callbacks use
