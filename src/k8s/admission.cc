@@ -28,6 +28,22 @@ void write_status(json::Writer& out, const AdmissionResponse& response) {
   out.key("code").integer(response.code).end_object();
 }
 
+/// The group and version are not looked at: only pods are known by this kind.
+void read_kind(FieldReader& request, AdmissionRequest& result, std::vector<Status>& problems) {
+  FieldReader kind(request.object("kind"), "request.kind");
+  kind.string("kind", result.object_kind);
+  problems.push_back(kind.status());
+}
+
+void read_user(FieldReader& request, AdmissionRequest& result, std::vector<Status>& problems) {
+  FieldReader user(request.object("userInfo"), "request.userInfo");
+  user.string("username", result.user.name);
+  user.array("groups").for_each_element([&](json::Value group) {
+    if (const auto name = group.string()) result.user.groups.emplace_back(*name);
+  });
+  problems.push_back(user.status());
+}
+
 }  // namespace
 
 Result<AdmissionRequest> decode_admission_review(json::Parser& parser, std::string_view body) {
@@ -45,10 +61,16 @@ Result<AdmissionRequest> decode_admission_review(json::Parser& parser, std::stri
   request.string("uid", result.uid);
   request.string("namespace", result.ns);
   request.string("operation", result.operation);
+  request.string("subResource", result.sub_resource);
   request.boolean("dryRun", result.dry_run);
+  std::vector<Status> problems;
+  read_kind(request, result, problems);
+  read_user(request, result, problems);
   result.object = request_value["object"];
-  for (const FieldReader* part : {&review, &request}) {
-    if (!part->status()) return tl::unexpected(part->status().error());
+  result.old_object = request_value["oldObject"];
+  problems.insert(problems.begin(), {review.status(), request.status()});
+  for (const Status& problem : problems) {
+    if (!problem) return tl::unexpected(problem.error());
   }
   if (result.kind != "AdmissionReview") {
     return fail(Code::kInvalid,

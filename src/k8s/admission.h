@@ -12,11 +12,20 @@
 
 namespace tessera::k8s {
 
+/// Who asks, as the API server authenticated them.
+struct AdmissionUser {
+  std::string name;
+  std::vector<std::string> groups;
+};
+
 struct AdmissionRequest {
   std::string api_version, kind;  ///< of the review, repeated in the answer
   std::string uid, ns, operation;
+  std::string object_kind;   ///< "" = not said
+  std::string sub_resource;  ///< "status", "binding", …; "" for the object itself
+  AdmissionUser user;
   bool dry_run = false;
-  json::Value object;  ///< valid as long as the parser's document
+  json::Value object, old_object;  ///< valid as long as the parser's document
 };
 Result<AdmissionRequest> decode_admission_review(json::Parser& parser, std::string_view body);
 

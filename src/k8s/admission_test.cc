@@ -31,6 +31,22 @@ TEST(AdmissionReview, BothVersionsAreRead) {
   }
 }
 
+TEST(AdmissionReview, KindSubResourceUserAndOldObjectAreRead) {
+  json::Parser parser;
+  const auto request = decode_admission_review(
+      parser, review("v1", R"({"uid":"u1","kind":{"group":"","version":"v1","kind":"Pod"},)"
+                           R"("subResource":"status","operation":"UPDATE",)"
+                           R"("userInfo":{"username":"ann","groups":["a","b",5]},)"
+                           R"("object":{"x":1},"oldObject":{"x":2}})"));
+  ASSERT_TRUE(request) << request.error().what;
+  EXPECT_EQ(request->object_kind, "Pod");
+  EXPECT_EQ(request->sub_resource, "status");
+  EXPECT_EQ(request->user.name, "ann");
+  EXPECT_THAT(request->user.groups, testing::ElementsAre("a", "b"));
+  EXPECT_EQ(request->object["x"].integer(), 1);
+  EXPECT_EQ(request->old_object["x"].integer(), 2);
+}
+
 TEST(AdmissionReview, AMissingObjectIsLeftToTheCaller) {
   json::Parser parser;
   const auto request =
@@ -56,6 +72,10 @@ TEST(AdmissionReview, ErrorsNameTheField) {
   EXPECT_EQ(error(review("v1", R"({"uid":5})")), "request.uid: expected a string, got number 5");
   EXPECT_EQ(error(review("v1", R"({"uid":"u","dryRun":"no"})")),
             R"(request.dryRun: expected true or false, got string "no")");
+  EXPECT_EQ(error(review("v1", R"({"uid":"u","kind":"Pod"})")),
+            R"(request.kind: expected an object, got string "Pod")");
+  EXPECT_EQ(error(review("v1", R"({"uid":"u","userInfo":{"username":5}})")),
+            "request.userInfo.username: expected a string, got number 5");
 }
 
 AdmissionResponse answer() {
