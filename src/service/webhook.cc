@@ -2,17 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/text.h"
 #include "k8s/admission.h"
 #include "k8s/decode.h"
 #include "service/webhook_patch.h"
+#include "service/webhook_quota.h"
+#include "service/webhook_update.h"
 
 namespace tessera::service {
 namespace {
 
 constexpr std::string_view kDefaultScheduler = "default-scheduler";
+constexpr std::string_view kOptOutLabel = "hami.io/webhook", kOptOutValue = "ignore";
 constexpr int kBadRequest = 400;
 constexpr int kForbidden = 403;
 /// kube-apiserver cuts the sum of all warnings at 4096 bytes.
@@ -34,11 +39,37 @@ void deny(k8s::AdmissionResponse& response, int code, std::string message) {
   response.message = std::move(message);
 }
 
-const k8s::Container* first_privileged(const k8s::Pod& pod) {
-  for (const k8s::Container& c : pod.containers) {
-    if (c.privileged) return &c;
+/// Path of a container in the pod, e.g. spec.initContainers[0].
+std::string path_of(const k8s::Pod& pod, std::size_t position) {
+  const std::size_t init = pod.init_count();
+  return position < init ? fmt::format("spec.initContainers[{}]", position)
+                         : fmt::format("spec.containers[{}]", position - init);
+}
+
+/// Any container of a device pod, whether it asks for devices itself or not: it would see all of
+/// the node's.
+std::optional<std::string> privilege_objection(const k8s::Pod& pod) {
+  for (std::size_t i = 0; i < pod.containers.size(); ++i) {
+    if (!pod.containers[i].privileged) continue;
+    return fmt::format(
+        "container {} is privileged: {}.securityContext.privileged gives it every device of its "
+        "node; set it to false, or ask for no device in this pod",
+        pod.containers[i].name, path_of(pod, i));
   }
-  return nullptr;
+  return std::nullopt;
+}
+
+std::string node_objection(const k8s::Pod& pod) {
+  return fmt::format(
+      "pod has node assigned: spec.nodeName is {}, so no scheduler would choose its devices; leave "
+      "it out and name the node in spec.nodeSelector (kubernetes.io/hostname)",
+      text::quote(pod.node_name));
+}
+
+/// The same may be found twice: at the webhook's own look and at the decision's.
+void warn(k8s::AdmissionResponse& response, std::string warning) {
+  auto& all = response.warnings;
+  if (std::find(all.begin(), all.end(), warning) == all.end()) all.push_back(std::move(warning));
 }
 
 bool belongs_to_another(const k8s::Pod& pod, const WebhookOptions& options) {
@@ -51,59 +82,100 @@ void leave_to_another(const k8s::Pod& pod, const vendors::Vendors& vendors,
                       k8s::AdmissionResponse& response) {
   response.message = "pod already has different scheduler assigned";
   if (pod.scheduler_name == kDefaultScheduler && vendors.asks_devices(pod)) {
-    response.warnings.push_back(
-        "this pod asks for shared devices, but default-scheduler places it: no device will be "
-        "assigned and it fails on its node");
+    warn(response,
+         "this pod asks for shared devices, but default-scheduler places it: no device will be "
+         "assigned and it fails on its node");
   }
 }
 
-/// The device part of the review: what is denied, what is changed.
-void admit_devices(const k8s::Pod& pod, json::Value object, const vendors::Vendors& vendors,
-                   const WebhookOptions& options, json::PatchBuilder& patch,
+/// Limits of the namespace, checked against the pod as it will be. Also says what is wrong with
+/// annotations that only a decision reads.
+void admit_request(const k8s::Pod& pod, const std::string& ns, const vendors::Vendors& vendors,
+                   const vendors::Vendors::Mutation& mutation, const QuotaView* quotas,
                    k8s::AdmissionResponse& response) {
+  auto demand = vendors.demand(mutated_pod(pod, mutation), {});
+  if (!demand) return deny(response, kForbidden, demand.error().what);
+  for (std::string& warning : demand->warnings) warn(response, std::move(warning));
+  const auto book = quotas == nullptr ? nullptr : quotas->get();
+  if (book == nullptr) return;
+  demand->request.subject.ns = ns;
+  if (const auto objection = quota_objection(*book, demand->request, vendors)) {
+    deny(response, kForbidden, "exceeding resource quota: " + *objection);
+  }
+}
+
+/// The device part of the review: what is denied, what is changed. The order of the tests is
+/// HAMi's.
+void admit_devices(const k8s::Pod& pod, const std::string& ns, json::Value object,
+                   const vendors::Vendors& vendors, const WebhookOptions& options,
+                   json::PatchBuilder& patch, k8s::AdmissionResponse& response) {
   auto mutation = vendors.mutate(pod);
   if (!mutation) return deny(response, kForbidden, mutation.error().what);
   if (mutation->uses_device) {
-    if (const k8s::Container* c = first_privileged(pod)) {
-      return deny(response, kForbidden, fmt::format("container {} is privileged", c->name));
+    if (auto objection = privilege_objection(pod)) {
+      return deny(response, kForbidden, std::move(*objection));
     }
     if (!options.scheduler_name.empty()) {
-      if (!pod.node_name.empty()) return deny(response, kForbidden, "pod has node assigned");
+      if (!pod.node_name.empty()) return deny(response, kForbidden, node_objection(pod));
       if (pod.scheduler_name != options.scheduler_name) {
         patch_spec_text(patch, object, "schedulerName", options.scheduler_name);
       }
     }
   }
+  for (std::string& warning : mutation->warnings) warn(response, std::move(warning));
+  for (vendors::ContainerMutation& container : mutation->containers) {
+    for (std::string& warning : container.warnings) warn(response, std::move(warning));
+  }
+  admit_request(pod, ns, vendors, *mutation, options.quotas, response);
+  if (!response.allowed) return;
   if (!mutation->runtime_class.empty()) {
     patch_spec_text(patch, object, "runtimeClassName", mutation->runtime_class);
   }
   patch_containers(patch, object, pod, *mutation);
-  for (std::string& warning : mutation->warnings) response.warnings.push_back(std::move(warning));
 }
 
-void review_pod(const k8s::Pod& pod, json::Value object, const vendors::Vendors& vendors,
-                const WebhookOptions& options, k8s::AdmissionResponse& response) {
-  if (pod.containers.size() == pod.init_count()) {
-    return deny(response, kForbidden, "pod has no containers");
+/// The selectors of the webhook's registration keep such pods away; where they are written
+/// otherwise, the label counts all the same.
+bool opted_out(const k8s::Pod& pod) {
+  const std::string* value = k8s::find(pod.labels, kOptOutLabel);
+  return value != nullptr && *value == kOptOutValue;
+}
+
+void leave_opted_out(const k8s::Pod& pod, const vendors::Vendors& vendors,
+                     const WebhookOptions& options, k8s::AdmissionResponse& response) {
+  response.message = fmt::format("pod is labelled {}: {}", kOptOutLabel, kOptOutValue);
+  if (pod.scheduler_name != options.scheduler_name && vendors.asks_devices(pod)) {
+    warn(response, fmt::format("this pod asks for shared devices, but its label {}: {} keeps it "
+                               "from their scheduler: no device will be assigned",
+                               kOptOutLabel, kOptOutValue));
   }
+}
+
+void review_pod(const k8s::Pod& pod, const k8s::AdmissionRequest& request,
+                const vendors::Vendors& vendors, const WebhookOptions& options,
+                k8s::AdmissionResponse& response) {
+  if (pod.containers.size() == pod.init_count()) {
+    return deny(response, kForbidden, "pod has no containers: spec.containers is empty");
+  }
+  if (opted_out(pod)) return leave_opted_out(pod, vendors, options, response);
   json::PatchBuilder patch;
   // Forged on purpose or copied with a manifest, these would book devices that nobody assigned:
   // they go from every pod, whoever schedules it.
-  for (const std::string& key : patch_out_scheduler_keys(patch, object, vendors)) {
-    response.warnings.push_back(fmt::format("{} is written by the scheduler only: removed", key));
+  for (const std::string& key : patch_out_scheduler_keys(patch, request.object, vendors)) {
+    warn(response, fmt::format("{} is written by the scheduler only: removed", key));
   }
   if (belongs_to_another(pod, options)) {
     leave_to_another(pod, vendors, response);
   } else {
-    admit_devices(pod, object, vendors, options, patch, response);
+    // The object's own namespace may be empty, the request's never is.
+    const std::string& ns = request.ns.empty() ? pod.ns : request.ns;
+    admit_devices(pod, ns, request.object, vendors, options, patch, response);
   }
   if (response.allowed && !patch.empty()) response.patch = patch.text();
 }
 
-void review(const k8s::AdmissionRequest& request, const vendors::Vendors& vendors,
-            const WebhookOptions& options, k8s::AdmissionResponse& response) {
-  // Registered for CREATE; of an existing pod nothing here may be changed any more.
-  if (!request.operation.empty() && request.operation != "CREATE") return;
+void review_creation(const k8s::AdmissionRequest& request, const vendors::Vendors& vendors,
+                     const WebhookOptions& options, k8s::AdmissionResponse& response) {
   const json::Value object = request.object;
   if (object.is_null_or_missing()) {
     return deny(response, kBadRequest, "there is no content to decode");
@@ -114,36 +186,75 @@ void review(const k8s::AdmissionRequest& request, const vendors::Vendors& vendor
   }
   const auto pod = k8s::decode_pod(object);
   if (!pod) return deny(response, kBadRequest, pod.error().what);
-  review_pod(*pod, object, vendors, options, response);
+  review_pod(*pod, request, vendors, options, response);
 }
 
-}  // namespace
-
-std::string answer_admission(json::Parser& parser, std::string body,
-                             const vendors::Vendors& vendors, const WebhookOptions& options,
-                             std::string_view content_type) {
-  k8s::AdmissionResponse response;
-  if (body.empty()) {
-    deny(response, kBadRequest, "request body is empty");
-    return k8s::encode_admission_response(response);
+void review(const k8s::AdmissionRequest& request, const vendors::Vendors& vendors,
+            const WebhookOptions& options, k8s::AdmissionResponse& response) {
+  // A registration with wider rules than ours must not stop what is none of our business.
+  if (!request.object_kind.empty() && request.object_kind != "Pod") {
+    response.message = fmt::format("{} is no Pod: not looked at", request.object_kind);
+    return;
   }
+  if (request.operation == "UPDATE") {
+    if (auto objection = update_objection(request, vendors)) {
+      deny(response, kForbidden, std::move(*objection));
+    }
+    return;
+  }
+  const bool creation = request.operation.empty() || request.operation == "CREATE";
+  if (creation && request.sub_resource.empty()) {
+    review_creation(request, vendors, options, response);
+  }
+}
+
+WebhookResult result_of(const k8s::AdmissionResponse& response) {
+  if (!response.allowed) {
+    return response.code == kForbidden ? WebhookResult::kDenied : WebhookResult::kError;
+  }
+  return response.patch.empty() ? WebhookResult::kUnchanged : WebhookResult::kMutated;
+}
+
+void answer(json::Parser& parser, std::string& body, const vendors::Vendors& vendors,
+            const WebhookOptions& options, std::string_view content_type,
+            k8s::AdmissionResponse& response) {
+  if (body.empty()) return deny(response, kBadRequest, "request body is empty");
   if (!is_json(content_type)) {
-    deny(response, kBadRequest,
-         fmt::format("contentType={}, expected application/json", content_type));
-    return k8s::encode_admission_response(response);
+    return deny(response, kBadRequest,
+                fmt::format("contentType={}, expected application/json", content_type));
   }
   body.reserve(body.size() + 64);  // the parser reads past the end; this spares it a copy
   const auto request = k8s::decode_admission_review(parser, body);
-  if (!request) {
-    deny(response, kBadRequest, request.error().what);
-    return k8s::encode_admission_response(response);
-  }
+  if (!request) return deny(response, kBadRequest, request.error().what);
   response.api_version = request->api_version;
   response.kind = request->kind;
   response.uid = request->uid;
   review(*request, vendors, options, response);
+}
+
+}  // namespace
+
+std::string_view webhook_result_word(WebhookResult result) {
+  switch (result) {
+    case WebhookResult::kMutated:
+      return "mutated";
+    case WebhookResult::kUnchanged:
+      return "unchanged";
+    case WebhookResult::kDenied:
+      return "denied";
+    case WebhookResult::kError:
+      break;
+  }
+  return "error";
+}
+
+WebhookAnswer answer_admission(json::Parser& parser, std::string body,
+                               const vendors::Vendors& vendors, const WebhookOptions& options,
+                               std::string_view content_type) {
+  k8s::AdmissionResponse response;
+  answer(parser, body, vendors, options, content_type, response);
   if (response.warnings.size() > kMaxWarnings) response.warnings.resize(kMaxWarnings);
-  return k8s::encode_admission_response(response);
+  return {.body = k8s::encode_admission_response(response), .result = result_of(response)};
 }
 
 }  // namespace tessera::service

@@ -12,10 +12,10 @@ namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-std::string limits_object(const Pairs& limits) {
+std::string amounts_object(const Pairs& amounts) {
   json::Writer w;
   w.begin_object();
-  for (const auto& [resource, quantity] : limits) w.key(resource).string(quantity);
+  for (const auto& [resource, quantity] : amounts) w.key(resource).string(quantity);
   w.end_object();
   return std::move(w).take();
 }
@@ -26,20 +26,36 @@ std::string env_entry(std::string_view name, std::string_view value) {
   return std::move(w).take();
 }
 
-void patch_limits(json::PatchBuilder& patch, json::Value container, const std::string& pointer,
-                  const Pairs& limits) {
-  if (limits.empty()) return;
-  const json::Value resources = container["resources"];
-  if (resources.kind() != json::Kind::kObject) {
-    patch.add(pointer + "/resources", R"({"limits":)" + limits_object(limits) + "}");
-  } else if (resources["limits"].kind() != json::Kind::kObject) {
-    patch.add(pointer + "/resources/limits", limits_object(limits));
-  } else {
-    for (const auto& [resource, quantity] : limits) {
-      patch.add(pointer + "/resources/limits/" + json::escape_pointer(resource),
-                json::quoted(quantity));
+/// One of the maps limits and requests, where the resources object exists.
+void patch_amounts(json::PatchBuilder& patch, json::Value resources, const std::string& pointer,
+                   std::string_view map, const Pairs& amounts) {
+  if (amounts.empty()) return;
+  const json::Value here = resources[map];
+  if (here.kind() != json::Kind::kObject) {
+    patch.add(fmt::format("{}/resources/{}", pointer, map), amounts_object(amounts));
+    return;
+  }
+  for (const auto& [resource, quantity] : amounts) {
+    if (here[resource].string() == quantity) continue;
+    const std::string target =
+        fmt::format("{}/resources/{}/{}", pointer, map, json::escape_pointer(resource));
+    if (here[resource].missing()) {
+      patch.add(target, json::quoted(quantity));
+    } else {
+      patch.replace(target, json::quoted(quantity));
     }
   }
+}
+
+void patch_resources(json::PatchBuilder& patch, json::Value container, const std::string& pointer,
+                     const vendors::ContainerMutation& wanted) {
+  if (wanted.set_limits.empty() && wanted.set_requests.empty()) return;
+  const json::Value resources = container["resources"];
+  if (resources.kind() != json::Kind::kObject) {
+    patch.add(pointer + "/resources", "{}");  // the maps are added into it
+  }
+  patch_amounts(patch, resources, pointer, "limits", wanted.set_limits);
+  patch_amounts(patch, resources, pointer, "requests", wanted.set_requests);
 }
 
 /// Of several entries with one name the last counts.
@@ -102,7 +118,7 @@ void patch_containers(json::PatchBuilder& patch, json::Value pod, const k8s::Pod
       if (position >= decoded.containers.size()) return;
       const std::string pointer = fmt::format("/spec/{}/{}", list, index++);
       const vendors::ContainerMutation& wanted = mutation.containers[position++];
-      patch_limits(patch, container, pointer, wanted.set_limits);
+      patch_resources(patch, container, pointer, wanted);
       patch_env(patch, container, pointer, wanted.append_env);
     });
   };

@@ -18,7 +18,7 @@ namespace tessera::service {
 void patch_spec_text(json::PatchBuilder& patch, json::Value pod, std::string_view field,
                      std::string_view value);
 
-/// Limits and environment of every container.
+/// Limits, requests and environment of every container.
 void patch_containers(json::PatchBuilder& patch, json::Value pod, const k8s::Pod& decoded,
                       const vendors::Vendors::Mutation& mutation);
 

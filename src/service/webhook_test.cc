@@ -62,7 +62,7 @@ Answer ask_text(std::string body, const vendors::Vendors& table, const WebhookOp
   json::Parser parser;
   Answer answer;
   answer.review =
-      Json::parse(answer_admission(parser, std::move(body), table, options, content_type));
+      Json::parse(answer_admission(parser, std::move(body), table, options, content_type).body);
   const Json& response = answer.review["response"];
   answer.allowed = response["allowed"];
   answer.code = response["status"]["code"];
