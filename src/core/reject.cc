@@ -39,6 +39,7 @@ std::string_view card_reason_word(CardReason reason) {
 
 bool Reject::unresolvable() const {
   if (node_reason != NodeReason::kNone) return true;
+  if (count(CardReason::kModeNotFit) > 0) return true;  // closes the node, counted as one card
   std::uint32_t lasting = 0;
   for (const CardReason reason : kLasting) lasting += count(reason);
   return devices > 0 && lasting >= devices;
@@ -49,8 +50,11 @@ std::string Reject::text() const {
   if (node_reason == NodeReason::kInsufficientDevice) return "NodeInsufficientDevice";
   std::vector<std::string> pieces;
   for (std::size_t row = 0; row < cards.size(); ++row) {
-    if (cards[row] == 0) continue;
-    pieces.push_back(fmt::format("{}/{} {}", cards[row], devices, kWords[row]));
+    const bool shown =
+        show_allocated && row == static_cast<std::size_t>(CardReason::kAllocatedCardsInsufficient);
+    if (cards[row] == 0 && !shown) continue;
+    pieces.push_back(
+        fmt::format("{}/{} {}", cards[row], out_of == 0 ? devices : out_of, kWords[row]));
   }
   std::sort(pieces.begin(), pieces.end());
   return fmt::format("{}", fmt::join(pieces, ", "));

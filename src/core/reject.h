@@ -39,10 +39,12 @@ std::string_view card_reason_word(CardReason reason);  ///< "CardInsufficientMem
 struct Reject {
   NodeReason node_reason = NodeReason::kNone;
   std::array<std::uint32_t, static_cast<std::size_t>(CardReason::kCount)>
-      cards{};                 ///< how many cards failed for each reason
-  std::uint32_t devices = 0;   ///< cards of the vendor on the node
-  std::uint32_t asked = 0;     ///< cards the failing container asked for
-  std::uint32_t position = 0;  ///< the first container that did not fit
+      cards{};                  ///< how many cards failed for each reason
+  std::uint32_t devices = 0;    ///< cards of the vendor on the node
+  std::uint32_t out_of = 0;     ///< denominator of the text if not devices; 0 = devices
+  std::uint32_t asked = 0;      ///< cards the failing container asked for
+  std::uint32_t position = 0;   ///< the first container that did not fit
+  bool show_allocated = false;  ///< kAllocatedCardsInsufficient is told even when it is 0
 
   std::uint32_t& count(CardReason r) { return cards[static_cast<std::size_t>(r)]; }
   std::uint32_t count(CardReason r) const { return cards[static_cast<std::size_t>(r)]; }

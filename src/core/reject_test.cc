@@ -18,6 +18,12 @@ Reject cards(std::uint32_t devices, const Counts& counts) {
   return reject;
 }
 
+Reject against_asked(Reject reject, std::uint32_t asked) {
+  reject.out_of = asked;
+  reject.show_allocated = true;
+  return reject;
+}
+
 Reject node(NodeReason reason) {
   Reject reject;
   reject.node_reason = reason;
@@ -54,6 +60,11 @@ TEST(Reject, TextAndWhetherEvictionCanHelp) {
        "1/2 ModeNotFit, 1/2 ResourceQuotaNotFit", true},
       {"exclusive use ends with its pod", cards(1, {{CardReason::kExclusiveConflict, 1}}),
        "1/1 ExclusiveDeviceAllocateConflict", false},
+      {"a mode the node does not serve closes it whole", cards(8, {{CardReason::kModeNotFit, 1}}),
+       "1/8 ModeNotFit", true},
+      {"a vendor that counts against what was asked",
+       against_asked(cards(8, {{CardReason::kInsufficientMemory, 8}}), 2),
+       "0/2 AllocatedCardsInsufficientRequest, 8/2 CardInsufficientMemory", false},
       {"no counters", cards(3, {}), "", false},
   };
   for (const Row& row : rows) {
