@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/quantity.h"
 #include "base/text.h"
 #include "k8s/fields.h"
 
@@ -30,6 +31,23 @@ Status read_pod_meta(json::Value object, const Keep& keep, Pod& pod) {
   return meta.status() ? labels.status() : meta.status();
 }
 
+/// cpu or memory above 0: what quality of service goes by. A text that is no quantity counts as
+/// asked.
+bool asks_compute(json::Value amounts) {
+  for (const std::string_view name : {"cpu", "memory"}) {
+    const json::Value value = amounts[name];
+    if (value.is_null_or_missing()) continue;
+    const auto text = value.string() ? value.string() : value.literal();
+    const auto quantity = Quantity::parse(text.value_or(""));
+    if (!quantity || (!quantity->negative() && quantity->rounded() > 0)) return true;
+  }
+  return false;
+}
+
+bool asks_compute_in(json::Value resources) {
+  return asks_compute(resources["limits"]) || asks_compute(resources["requests"]);
+}
+
 Result<Container> read_container(json::Value object, const std::string& path, bool init,
                                  const Keep& keep) {
   if (object.kind() != json::Kind::kObject) {
@@ -49,6 +67,7 @@ Result<Container> read_container(json::Value object, const std::string& path, bo
 
   const json::Value resources = fields.object("resources");
   container.has_resources = !resources.missing();
+  container.asks_compute = asks_compute_in(resources);
   FieldReader amounts(resources, fields.path("resources"));
   container.has_limits = !amounts.object("limits").missing();
   amounts.quantities("limits", keep.resource, container.limits);
@@ -82,6 +101,10 @@ Status read_pod_spec(json::Value object, const Keep& keep, Pod& pod) {
   spec.string("priorityClassName", pod.priority_class);
   read_containers(spec, "initContainers", true, keep, pod);
   read_containers(spec, "containers", false, keep, pod);
+  pod.has_deadline = !object["activeDeadlineSeconds"].is_null_or_missing();
+  pod.best_effort = !asks_compute_in(object["resources"]) &&
+                    std::none_of(pod.containers.begin(), pod.containers.end(),
+                                 [](const Container& c) { return c.asks_compute; });
   if (pod.pod_group.empty()) {
     FieldReader group(spec.object("schedulingGroup"), spec.path("schedulingGroup"));
     group.string("podGroupName", pod.pod_group);
@@ -137,6 +160,10 @@ Status read_pod_status(json::Value object, Pod& pod) {
   FieldReader status(object, "status");
   std::string phase;
   status.string("phase", phase);
+  // Once given, the API server keeps the class even when the amounts change.
+  std::string service_class;
+  status.string("qosClass", service_class);
+  if (!service_class.empty()) pod.best_effort = service_class == "BestEffort";
   pod.phase = to_phase(phase);
   pod.init_finished = init_containers_finished(status.array("initContainerStatuses"), pod);
   std::size_t index = 0;
@@ -195,6 +222,26 @@ Result<Node> decode_node(json::Value object, const Keep& keep) {
     if (!part->status()) return tl::unexpected(part->status().error());
   }
   return node;
+}
+
+Result<Lease> decode_lease(json::Value object) {
+  if (const Status status = expect_object(object, "lease"); !status) {
+    return tl::unexpected(status.error());
+  }
+  Lease lease;
+  FieldReader meta(object["metadata"], "metadata");
+  meta.string("namespace", lease.ns);
+  meta.string("name", lease.name);
+  meta.string("uid", lease.uid);
+  meta.string("resourceVersion", lease.resource_version);
+  FieldReader spec(object["spec"], "spec");
+  spec.string("holderIdentity", lease.holder);
+  spec.integer("leaseDurationSeconds", lease.duration_seconds);
+  spec.string("renewTime", lease.renew_time);
+  for (const FieldReader* part : {&meta, &spec}) {
+    if (!part->status()) return tl::unexpected(part->status().error());
+  }
+  return lease;
 }
 
 Result<ObjectMeta> decode_meta(json::Value object) {

@@ -27,6 +27,7 @@ struct Container {
       requests;          ///< quantity texts as received; numbers are kept as their literal text
   bool has_env = false;  ///< an env array exists (webhook patches)
   bool has_limits = false, has_resources = false;
+  bool asks_compute = false;  ///< cpu or memory above 0, in limits or requests
 };
 
 enum class Phase : std::uint8_t { kUnknown, kPending, kRunning, kSucceeded, kFailed };
@@ -40,7 +41,9 @@ struct Pod {
       pod_group;  ///< label scheduling.x-k8s.io/pod-group or spec.schedulingGroup.podGroupName
   std::vector<Container> containers;  ///< init containers first: index = position
   Phase phase = Phase::kUnknown;
-  bool terminating = false;  ///< deletionTimestamp is set
+  bool terminating = false;   ///< deletionTimestamp is set
+  bool has_deadline = false;  ///< spec.activeDeadlineSeconds is set
+  bool best_effort = false;   ///< quality of service: no container asks cpu or memory
   bool init_finished =
       false;  ///< there are non-sidecar init containers and all ended with exit code 0
   std::optional<WallTime> unschedulable_since;  ///< lastTransitionTime of PodScheduled=False
@@ -52,6 +55,14 @@ struct Node {
   std::string name, uid, resource_version;
   StringMap annotations, labels;    ///< filtered by Keep
   StringMap allocatable, capacity;  ///< filtered by Keep
+};
+
+/// Of coordination.k8s.io/v1: who leads.
+struct Lease {
+  std::string ns, name, uid, resource_version;
+  std::string holder;                 ///< spec.holderIdentity, "" = nobody
+  std::int64_t duration_seconds = 0;  ///< spec.leaseDurationSeconds, 0 = missing
+  std::string renew_time;             ///< as text: only its changes are looked at
 };
 
 struct ObjectMeta {

@@ -24,10 +24,10 @@ constexpr auto kJson = "application/json";
 
 vendors::Vendors vendors_of(const std::string& more = "") {
   auto config = vendors::parse_device_config(vendors::default_device_config()).config;
-  if (more == "runtime") config.nvidia->runtime_class = "accelerated";
+  if (more == "runtime") config.vendors.front().runtime_class = "accelerated";
   if (more == "env") {
-    config.nvidia->core_policy = "force";
-    config.nvidia->overwrite_env = true;
+    config.vendors.front().core_policy_env_value = "force";
+    config.vendors.front().hide_from_others = true;
   }
   return *vendors::Vendors::make(config);
 }

@@ -108,7 +108,7 @@ class CoreRun {
     core::Allocation& allocation = outcome.decision->allocation;
     verdict.node = cluster_.node(outcome.decision->node).spec.name;
     for (const core::Grant& grant : allocation.grants) verdict.cards.push_back(grant.device);
-    for (const auto& [key, value] : vendors_.encode(allocation)) {
+    for (const auto& [key, value] : vendors_.encode(allocation, WallTime{})) {
       if (key == "hami.io/vgpu-devices-allocated") verdict.device_text = value;
     }
     if (const Status s = cluster_.reserve(uid, allocation, MonoTime::max()); !s) {

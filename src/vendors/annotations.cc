@@ -7,7 +7,6 @@
 #include <cctype>
 
 #include "base/text.h"
-#include "policies/registry.h"
 
 namespace tessera::vendors {
 namespace {
@@ -29,24 +28,20 @@ std::vector<std::string> upper_list_of(const k8s::Pod& pod, const std::string& k
   return list;
 }
 
-std::string unknown_word(std::string_view key, std::string_view word,
-                         const std::vector<std::string>& known) {
-  return fmt::format("{}: {} is not a policy that is served and has no effect (served: {})", key,
-                     text::quote(word), text::join(known, ", "));
-}
+/// No id can contain a comma: a list of this alone accepts no card.
+constexpr std::string_view kNoId = ",";
 
-std::vector<const core::DevicePolicy*> device_chain(std::string_view value,
-                                                    std::vector<std::string>& warnings) {
-  std::vector<const core::DevicePolicy*> chain;
-  for (const std::string& word : comma_list(value)) {
-    const core::DevicePolicy* policy = policies::find_device_policy(word);
-    if (policy == nullptr) {
-      warnings.push_back(unknown_word(kDevicePolicyKey, word, policies::device_policy_names()));
-    } else if (std::find(chain.begin(), chain.end(), policy) == chain.end()) {
-      chain.push_back(policy);
-    }
+/// Both lists must accept a card; an empty one accepts all.
+void meet(std::vector<std::string>& accepted, const std::vector<std::string>& more) {
+  if (more.empty()) return;
+  if (accepted.empty()) {
+    accepted = more;
+    return;
   }
-  return chain;
+  std::erase_if(accepted, [&](const std::string& id) {
+    return std::find(more.begin(), more.end(), id) == more.end();
+  });
+  if (accepted.empty()) accepted.emplace_back(kNoId);
 }
 
 }  // namespace
@@ -59,35 +54,14 @@ std::vector<std::string> comma_list(std::string_view text) {
   return out;
 }
 
-PolicyDefaults pod_policies(const k8s::Pod& pod, const PolicyDefaults& defaults,
-                            std::vector<std::string>& warnings) {
-  PolicyDefaults chosen = defaults;
-  if (const std::string* value = k8s::find(pod.annotations, kNodePolicyKey)) {
-    const std::string_view word = text::trim(*value);
-    if (const core::NodePolicy* policy = policies::find_node_policy(word)) {
-      chosen.node = policy;
-    } else if (!word.empty()) {
-      warnings.push_back(unknown_word(kNodePolicyKey, word, policies::node_policy_names()));
-    }
-  }
-  if (const std::string* value = k8s::find(pod.annotations, kDevicePolicyKey)) {
-    auto chain = device_chain(*value, warnings);
-    if (!chain.empty()) {
-      policies::complete_device_chain(chain);
-      chosen.devices = std::move(chain);
-    }
-  }
-  return chosen;
-}
-
 core::Constraints pod_constraints(const k8s::Pod& pod, const Vendor& vendor, VendorId id) {
   core::Constraints c;
   c.vendor = id;
   c.use_models = upper_list_of(pod, vendor.use_model_key);
   c.nouse_models = upper_list_of(pod, vendor.nouse_model_key);
   for (const IdKeys& keys : vendor.id_keys) {
-    c.use_ids = list_of(pod, keys.use);
-    c.nouse_ids = list_of(pod, keys.nouse);
+    meet(c.use_ids, list_of(pod, keys.use));
+    for (std::string& id_text : list_of(pod, keys.nouse)) c.nouse_ids.push_back(std::move(id_text));
   }
   if (!vendor.mode_key.empty()) {
     if (const std::string* modes = k8s::find(pod.annotations, vendor.mode_key)) c.modes = *modes;
@@ -96,6 +70,7 @@ core::Constraints pod_constraints(const k8s::Pod& pod, const Vendor& vendor, Ven
     const std::string* bind = k8s::find(pod.annotations, vendor.numa_bind_key);
     c.numa_bind = bind != nullptr && text::parse_bool(*bind).value_or(false);
   }
+  if (vendor.constrain) vendor.constrain(vendor, pod, c);
   return c;
 }
 

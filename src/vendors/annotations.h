@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "core/request.h"
 #include "k8s/objects.h"
 #include "vendors/vendor.h"
@@ -15,13 +16,20 @@ namespace tessera::vendors {
 
 inline constexpr std::string_view kNodePolicyKey = "hami.io/node-scheduler-policy";
 inline constexpr std::string_view kDevicePolicyKey = "hami.io/gpu-scheduler-policy";
+inline constexpr std::string_view kScoringWeightsKey = "hami.io/device-scoring-weights";
 inline constexpr std::string_view kNodeLockKey = "hami.io/mutex.lock";
 inline constexpr std::string_view kAssignedNodeKey = "hami.io/vgpu-node";
 
-/// The pod's policies where it names ones that exist, else the defaults; every word that is not
-/// served gives a warning.
-PolicyDefaults pod_policies(const k8s::Pod& pod, const PolicyDefaults& defaults,
-                            std::vector<std::string>& warnings);
+/// What the pod prefers, into a request whose positions are known: its policies where it names ones
+/// that exist, else the defaults; weights; links. Every word that is not served gives a warning, an
+/// unreadable list of weights is an error in HAMi's words.
+Status read_preferences(const k8s::Pod& pod, const PolicyDefaults& defaults, core::Request& request,
+                        std::vector<std::string>& warnings);
+/// The warnings of read_preferences() alone.
+void warn_about_policies(const k8s::Pod& pod, std::vector<std::string>& warnings);
+
+/// `slot=1,core=1,memory=3`: all three, in any order (spec/scheduler.md section 10.3).
+Result<core::ScoreWeights> parse_scoring_weights(std::string_view value);
 
 core::Constraints pod_constraints(const k8s::Pod& pod, const Vendor& vendor, VendorId id);
 

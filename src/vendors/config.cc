@@ -5,192 +5,128 @@
 
 #include <algorithm>
 #include <fstream>
-#include <limits>
+#include <map>
 #include <sstream>
 #include <utility>
 
 #include "base/text.h"
+#include "vendors/vendor_table.h"
 #include "vendors/yaml_reader.h"
 
 namespace tessera::vendors {
 namespace {
 
 constexpr std::size_t kMaxBytes = 1u << 20;
-constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
-constexpr std::int64_t kInt64Max = std::numeric_limits<std::int64_t>::max();
-constexpr std::string_view kOtherMaps[] = {"cambricon", "hygon",  "enflame",   "mthreads",
-                                           "metax",     "kunlun", "awsneuron", "amd",
-                                           "vastai",    "biren",  "vnpus"};
-constexpr std::string_view kOtherLists[] = {"iluvatars"};
 
-template <class Range>
-bool has(const Range& range, std::string_view word) {
-  return std::find(std::begin(range), std::end(range), word) != std::end(range);
-}
+/// What a section has given, until all are put in the order of the table.
+struct SectionRows {
+  std::vector<Vendor> rows;
+  bool filled = false;
+  std::optional<YAML::Node> at;
+};
+using Sections = std::map<std::string_view, SectionRows>;  // by name
 
-bool valid_profile(const std::string& profile) {
-  const std::size_t dot = profile.find('.');
-  return dot != std::string::npos && dot >= 2 && profile[dot - 1] == 'g';
-}
-
-void read_profiles(YamlReader& in, const std::string& path, const YAML::Node& list,
-                   std::vector<std::string>& out) {
-  in.elements(list, path, [&](const std::string& here, const YAML::Node& value) {
-    std::string profile;
-    in.string(value, here, profile);
-    if (!valid_profile(profile)) {
-      return in.fault(value, here, fmt::format("invalid MIG profile {}", text::quote(profile)));
+/// The shape of a section, without its keys: does it say anything?
+bool says_something(YamlReader& in, const VendorSection& section, const YAML::Node& node) {
+  const std::string name(section.name);
+  bool filled = false;
+  if (section.is_list) {
+    in.elements(node, name, [&](const std::string&, const YAML::Node&) { filled = true; });
+    return filled;
+  }
+  in.members(node, name, [&](const std::string& key, const YAML::Node&, const YAML::Node& value) {
+    if (!section.content_key.empty() && key != section.content_key) return;
+    if (!section.content_key.empty()) {
+      in.elements(value, yaml_path(name, key), [](const auto&, const auto&) {});
     }
-    out.push_back(std::move(profile));
+    filled = filled || yaml_says_something(value);
   });
+  return filled;
 }
 
-void read_allowlist_entry(YamlReader& in, const std::string& path, const YAML::Node& node,
-                          std::vector<MigAllowlistEntry>& out) {
-  MigAllowlistEntry entry;
-  bool listed = false;
-  in.members(node, path, [&](const std::string& key, const YAML::Node& at, const YAML::Node& v) {
-    const std::string here = yaml_path(path, key);
-    if (key == "models") return in.strings(v, here, entry.models);
-    if (key != "profiles") return in.note(at, here, "unknown key, ignored");
-    listed = v.IsSequence() && v.size() > 0;
-    read_profiles(in, here, v, entry.profiles);
-  });
-  if (entry.models.empty() || !listed) {
-    return in.fault(node, path, "MIG profile allowlist must define models and profiles");
-  }
-  out.push_back(std::move(entry));
+/// Content of a section that a flag turns on, without a word about its shape: its reader has
+/// spoken.
+bool has_content(const VendorSection& section, const YAML::Node& node) {
+  ConfigResult unheard;
+  YamlReader in(unheard);
+  return says_something(in, section, node);
 }
 
-/// Which member of NvidiaConfig a key fills. Keys without one belong to the node agent: only their
-/// type is checked.
-struct StringKey {
-  std::string_view key;
-  std::string NvidiaConfig::*member;
-};
-struct IntegerKey {
-  std::string_view key;
-  std::int64_t max;
-  std::int64_t NvidiaConfig::*member;
-};
-constexpr StringKey kStrings[] = {
-    {"resourceCountName", &NvidiaConfig::count_name},
-    {"resourceMemoryName", &NvidiaConfig::memory_name},
-    {"resourceMemoryPercentageName", &NvidiaConfig::memory_percent_name},
-    {"resourceCoreName", &NvidiaConfig::core_name},
-    {"resourcePriorityName", &NvidiaConfig::priority_name},
-    {"gpuCorePolicy", &NvidiaConfig::core_policy},
-    {"runtimeClassName", &NvidiaConfig::runtime_class},
-    {"libCudaLogLevel", nullptr},
-};
-constexpr IntegerKey kIntegers[] = {
-    {"defaultMemory", kInt32Max, &NvidiaConfig::default_memory},
-    {"defaultCores", kInt32Max, &NvidiaConfig::default_cores},
-    {"defaultGPUNum", kInt32Max, &NvidiaConfig::default_count},
-    {"memoryFactor", kInt32Max, &NvidiaConfig::memory_factor},
-    {"deviceSplitCount", kInt64Max, nullptr},
-    {"preConfiguredDeviceMemory", kInt64Max, nullptr},
-};
-constexpr std::string_view kReals[] = {"deviceMemoryScaling", "deviceCoreScaling"};
-constexpr std::string_view kAgentBooleans[] = {"disableCoreLimit", "enableNumaTopology"};
-constexpr std::string_view kCorePolicies[] = {"", "default", "force", "disable"};
-
-/// False: the key is none of the scalars.
-bool read_nvidia_scalar(YamlReader& in, const std::string& key, const YAML::Node& value,
-                        const std::string& path, NvidiaConfig& out) {
-  for (const StringKey& k : kStrings) {
-    if (k.key != key) continue;
-    std::string unused;
-    in.string(value, path, k.member == nullptr ? unused : out.*k.member);
-    return true;
+SectionRows read_section(YamlReader& in, const VendorSection& section, const YAML::Node& at,
+                         const YAML::Node& node, VendorSwitches switches) {
+  SectionRows out;
+  out.at = at;
+  if (section.read == nullptr) {
+    out.filled = says_something(in, section, node);
+    return out;
   }
-  for (const IntegerKey& k : kIntegers) {
-    if (k.key != key) continue;
-    std::int64_t unused = 0;
-    in.integer(value, path, k.max, k.member == nullptr ? unused : out.*k.member);
-    return true;
-  }
-  if (has(kReals, key)) {
-    in.real(value, path);
-    return true;
-  }
-  bool unused = false;
-  if (key == "overwriteEnv" || has(kAgentBooleans, key)) {
-    in.boolean(value, path, key == "overwriteEnv" ? out.overwrite_env : unused);
-    return true;
-  }
-  return false;
-}
-
-NvidiaConfig read_nvidia(YamlReader& in, const YAML::Node& section) {
-  NvidiaConfig out;
-  in.members(section, "nvidia",
-             [&](const std::string& key, const YAML::Node& at, const YAML::Node& value) {
-               const std::string path = "nvidia." + key;
-               if (read_nvidia_scalar(in, key, value, path, out)) {
-                 if (key == "gpuCorePolicy" && !has(kCorePolicies, out.core_policy)) {
-                   in.note(value, path, "the values that agents know are default, force, disable");
-                 }
-                 if (key == "defaultCores" && out.default_cores > 100) {
-                   in.note(value, path, "above 100 counts as 100");
-                 }
-               } else if (key == "migProfileAllowlist") {
-                 in.elements(value, path, [&](const std::string& here, const YAML::Node& entry) {
-                   read_allowlist_entry(in, here, entry, out.mig_allowlist);
-                 });
-               } else if (key == "knownMigGeometries") {
-                 in.note(at, path, "retired, ignored: nodes register their profiles themselves");
-               } else {
-                 in.note(at, path, "unknown key, ignored");
-               }
-             });
-  out.memory_factor = std::max<std::int64_t>(out.memory_factor, 1);
+  const std::string name(section.name);
+  section.read({node, name, in, switches}, out.rows);
+  for (Vendor& row : out.rows) row.section = name;
+  out.filled = !out.rows.empty();
+  if (section.needs == nullptr || switches.*section.needs) return out;
+  out.rows.clear();
+  out.filled = has_content(section, node);
   return out;
 }
 
-/// A section of a vendor that this build does not serve yet: its shape is checked, its keys are
-/// not.
-void read_other(YamlReader& in, const std::string& name, const YAML::Node& section,
-                DeviceConfig& config) {
-  bool filled = false;
-  if (has(kOtherLists, name)) {
-    in.elements(section, name, [&](const std::string&, const YAML::Node&) { filled = true; });
-  } else {
-    in.members(section, name, [&](const std::string& key, const YAML::Node&, const YAML::Node& v) {
-      // Here only the list of chips counts as content.
-      if (name == "vnpus" && key != "configs") return;
-      if (name == "vnpus") in.elements(v, "vnpus.configs", [](const auto&, const auto&) {});
-      filled = filled || yaml_says_something(v);
-    });
+/// Of two rows with one word the later one counts, as in HAMi's table.
+void add_row(YamlReader& in, const YAML::Node& at, Vendor row, std::vector<Vendor>& rows) {
+  const auto same = std::find_if(rows.begin(), rows.end(),
+                                 [&](const Vendor& other) { return other.word == row.word; });
+  if (same == rows.end()) {
+    rows.push_back(std::move(row));
+    return;
   }
-  if (filled) config.other_sections.push_back(name);
+  in.note(at, row.section, fmt::format("{} is given twice, the last one counts", row.word));
+  *same = std::move(row);
 }
 
-bool differs_from_empty(const NvidiaConfig& c) {
-  const auto texts = {&c.count_name,    &c.memory_name, &c.memory_percent_name, &c.core_name,
-                      &c.priority_name, &c.core_policy, &c.runtime_class};
-  return c.overwrite_env || c.default_memory != 0 || c.default_cores != 0 || c.default_count != 0 ||
-         c.memory_factor != 1 || !c.mig_allowlist.empty() ||
-         std::any_of(texts.begin(), texts.end(), [](const std::string* t) { return !t->empty(); });
+/// Accepted, as HAMi does, but hardly what anybody wants.
+void note_odd_names(YamlReader& in, const Sections& sections, const std::vector<Vendor>& rows) {
+  std::map<std::string_view, const Vendor*> owners;
+  for (const Vendor& row : rows) {
+    const YAML::Node& at = *sections.at(row.section).at;
+    if (row.count_resource.empty()) {
+      in.note(at, row.section,
+              fmt::format("{}: no resource name to count by, no container can ask for a card",
+                          row.word));
+      continue;
+    }
+    const auto [owner, fresh] = owners.emplace(row.count_resource, &row);
+    if (fresh) continue;
+    in.note(at, row.section,
+            fmt::format("{} counts by {} as {} does: a container that names it asks both", row.word,
+                        row.count_resource, owner->second->word));
+  }
 }
 
-void read_document(const YAML::Node& root, ConfigResult& result) {
+void read_document(const YAML::Node& root, VendorSwitches switches, ConfigResult& result) {
   DeviceConfig& config = result.config;
   YamlReader in(result);
-  in.members(root, "", [&](const std::string& name, const YAML::Node& at, const YAML::Node& v) {
-    if (name == "nvidia") {
-      const NvidiaConfig section = read_nvidia(in, v);
-      if (differs_from_empty(section)) config.nvidia = section;
-    } else if (has(kOtherMaps, name) || has(kOtherLists, name)) {
-      read_other(in, name, v, config);
-    } else {
-      in.note(at, name, "unknown section, ignored");
-    }
+  Sections sections;
+  in.members(root, "", [&](const std::string& name, const YAML::Node& at, const YAML::Node& node) {
+    const VendorSection* section = find_section(name);
+    if (section == nullptr) return in.note(at, name, "unknown section, ignored");
+    sections[section->name] = read_section(in, *section, at, node, switches);
   });
-  if (config.nvidia && config.nvidia->count_name.empty()) {
-    in.note(root, "nvidia.resourceCountName", "not set: no container can ask for a card");
+  bool filled = false;
+  for (const VendorSection& section : vendor_sections()) {
+    const auto found = sections.find(section.name);
+    if (found == sections.end()) continue;
+    for (Vendor& row : found->second.rows) {
+      add_row(in, *found->second.at, std::move(row), config.vendors);
+    }
+    if (!found->second.filled) continue;
+    filled = true;
+    if (section.read == nullptr) {
+      config.other_sections.emplace_back(section.name);
+    } else if (section.needs != nullptr && !(switches.*section.needs)) {
+      config.switched_off.emplace_back(section.name);
+    }
   }
-  if (result.faults.empty() && !config.nvidia && config.other_sections.empty()) {
+  note_odd_names(in, sections, config.vendors);
+  if (result.faults.empty() && !filled) {
     result.faults.push_back({0, "", "", "all configurations are empty"});
   }
 }
@@ -205,7 +141,7 @@ std::string ConfigFault::text() const {
   return out + what;
 }
 
-ConfigResult parse_device_config(std::string_view yaml) {
+ConfigResult parse_device_config(std::string_view yaml, VendorSwitches switches) {
   ConfigResult result;
   if (yaml.size() > kMaxBytes) {
     result.faults.push_back({0, "", "", fmt::format("larger than {} bytes", kMaxBytes)});
@@ -213,7 +149,7 @@ ConfigResult parse_device_config(std::string_view yaml) {
   }
   try {
     // The library reports bad input by exceptions; they end here.
-    read_document(YAML::Load(std::string(yaml)), result);
+    read_document(YAML::Load(std::string(yaml)), switches, result);
   } catch (const YAML::Exception& e) {
     result.faults.push_back({std::max(e.mark.line + 1, 0), "", "", e.msg});
   } catch (const std::exception& e) {
@@ -222,18 +158,29 @@ ConfigResult parse_device_config(std::string_view yaml) {
   return result;
 }
 
-Result<DeviceConfig> load_device_config(const std::string& path) {
+Result<DeviceConfig> load_device_config(const std::string& path, VendorSwitches switches) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream content;
   if (!file || !(content << file.rdbuf())) {
     return fail(Code::kNotFound, fmt::format("device config file {}: cannot be read", path));
   }
-  ConfigResult result = parse_device_config(content.str());
+  ConfigResult result = parse_device_config(content.str(), switches);
   if (result.faults.empty()) return std::move(result.config);
   std::vector<std::string> texts;
   for (const ConfigFault& f : result.faults) texts.push_back(f.text());
   return fail(Code::kInvalid,
               fmt::format("device config file {}: {}", path, text::join(texts, "; ")));
+}
+
+std::string_view default_device_config() {
+  static const std::string text = [] {
+    std::string out = "# Tessera's built-in device configuration.\n";
+    for (const VendorSection& section : vendor_sections()) {
+      if (section.default_text != nullptr) out += section.default_text();
+    }
+    return out;
+  }();
+  return text;
 }
 
 }  // namespace tessera::vendors

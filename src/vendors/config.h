@@ -1,37 +1,23 @@
-/// The device configuration file (YAML). Source: spec/device-config.md. Unknown keys and sections
-/// are accepted; every fault is reported with line, key and value, not only the first.
+/// The device configuration file (YAML). Source: spec/device-config.md. Each section is read by its
+/// vendor's own file; here is what they share. Unknown keys and sections are accepted; every fault
+/// is reported with line, key and value, not only the first.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "vendors/section.h"
+#include "vendors/vendor.h"
 
 namespace tessera::vendors {
 
-struct MigAllowlistEntry {
-  std::vector<std::string> models, profiles;
-};
-
-struct NvidiaConfig {
-  std::string count_name, memory_name, memory_percent_name, core_name, priority_name;
-  bool overwrite_env = false;
-  std::int64_t default_memory = 0;  ///< MiB, 0 = whole card
-  std::int64_t default_cores = 0;   ///< percent
-  std::int64_t default_count = 0;   ///< 0 = the webhook does not add a count
-  std::int64_t memory_factor = 1;   ///< values below 1 act as 1
-  std::string core_policy;          ///< "", default, force, disable
-  std::string runtime_class;
-  std::vector<MigAllowlistEntry> mig_allowlist;
-};
-
 struct DeviceConfig {
-  std::optional<NvidiaConfig> nvidia;
-  std::vector<std::string>
-      other_sections;  ///< known sections of vendors that this build does not serve yet
+  /// In the order of the vendor table, whatever the order of the file; words are unique.
+  std::vector<Vendor> vendors;
+  std::vector<std::string> other_sections;  ///< filled sections that this build does not serve yet
+  std::vector<std::string> switched_off;    ///< filled sections whose flag is not given
 };
 
 struct ConfigFault {
@@ -46,11 +32,10 @@ struct ConfigResult {
   std::vector<ConfigFault> faults;
   std::vector<ConfigFault> notes;  ///< unknown keys and the like: worth a look, accepted
 };
-ConfigResult parse_device_config(std::string_view yaml);
+ConfigResult parse_device_config(std::string_view yaml, VendorSwitches switches = {});
 Result<DeviceConfig> load_device_config(
-    const std::string& path);  ///< error text carries every fault
-/// The embedded default: same meaning as HAMi's chart renders it (NVIDIA names nvidia.com/gpu,
-/// gpumem, gpucores, …).
+    const std::string& path, VendorSwitches switches = {});  ///< error text carries every fault
+/// The embedded default: same meaning as HAMi's chart renders it, one section per vendor served.
 std::string_view default_device_config();
 
 }  // namespace tessera::vendors

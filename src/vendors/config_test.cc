@@ -20,28 +20,32 @@ std::vector<std::string> texts(const std::vector<ConfigFault>& faults) {
   return out;
 }
 
+/// The row of a file's only vendor.
+Vendor row_of(const ConfigResult& got) {
+  EXPECT_EQ(got.config.vendors.size(), 1u);
+  return got.config.vendors.empty() ? Vendor{} : got.config.vendors.front();
+}
+
 TEST(DefaultDeviceConfig, MeansWhatTheChartRenders) {
   const ConfigResult got = parse_device_config(default_device_config());
   EXPECT_THAT(texts(got.faults), IsEmpty());
   EXPECT_THAT(texts(got.notes), IsEmpty());
-  ASSERT_TRUE(got.config.nvidia);
-  const NvidiaConfig& c = *got.config.nvidia;
-  EXPECT_EQ(c.count_name, "nvidia.com/gpu");
-  EXPECT_EQ(c.memory_name, "nvidia.com/gpumem");
-  EXPECT_EQ(c.memory_percent_name, "nvidia.com/gpumem-percentage");
-  EXPECT_EQ(c.core_name, "nvidia.com/gpucores");
-  EXPECT_EQ(c.priority_name, "nvidia.com/priority");
-  EXPECT_EQ(c.default_memory, 0);
-  EXPECT_EQ(c.default_cores, 0);
-  EXPECT_EQ(c.default_count, 1);
-  EXPECT_EQ(c.memory_factor, 1);
-  EXPECT_EQ(c.core_policy, "default");
-  EXPECT_EQ(c.runtime_class, "");
-  EXPECT_FALSE(c.overwrite_env);
-  ASSERT_EQ(c.mig_allowlist.size(), 9u);
-  EXPECT_THAT(c.mig_allowlist[2].models,
-              ElementsAre("A100-SXM4-80GB", "A100-80GB-PCIe", "A100-PCIE-80GB"));
-  EXPECT_THAT(c.mig_allowlist[2].profiles, ElementsAre("1g.10gb", "2g.20gb", "3g.40gb", "7g.79gb"));
+  ASSERT_FALSE(got.config.vendors.empty());
+  const Vendor& v = got.config.vendors.front();
+  EXPECT_EQ(v.word, "NVIDIA");
+  EXPECT_EQ(v.section, "nvidia");
+  EXPECT_EQ(v.count_resource, "nvidia.com/gpu");
+  EXPECT_EQ(v.memory_resource, "nvidia.com/gpumem");
+  EXPECT_EQ(v.memory_percent_resource, "nvidia.com/gpumem-percentage");
+  EXPECT_EQ(v.core_resource, "nvidia.com/gpucores");
+  EXPECT_EQ(v.priority_resource, "nvidia.com/priority");
+  EXPECT_EQ(v.default_memory, 0);
+  EXPECT_EQ(v.default_cores, 0);
+  EXPECT_EQ(v.default_count, 1);
+  EXPECT_EQ(v.memory_factor, 1);
+  EXPECT_EQ(v.core_policy_env_value, "");
+  EXPECT_EQ(v.runtime_class, "");
+  EXPECT_FALSE(v.hide_from_others);
 }
 
 struct FaultCase {
@@ -132,26 +136,23 @@ TEST(DeviceConfig, IntegersAsYaml11ReadsThem) {
     const ConfigResult got = parse_device_config(
         "nvidia:\n  resourceCountName: a/b\n  defaultMemory: " + std::string(c.yaml) + "\n");
     EXPECT_THAT(texts(got.faults), IsEmpty()) << c.name;
-    ASSERT_TRUE(got.config.nvidia) << c.name;
-    EXPECT_EQ(got.config.nvidia->default_memory, c.default_memory) << c.name;
+    EXPECT_EQ(row_of(got).default_memory, c.default_memory) << c.name;
   }
 }
 
 TEST(DeviceConfig, MissingKeysAreZeroNotTheChartsValues) {
   const ConfigResult got = parse_device_config("nvidia: {resourceCountName: a/b}");
-  ASSERT_TRUE(got.config.nvidia);
-  EXPECT_EQ(got.config.nvidia->memory_name, "");
-  EXPECT_EQ(got.config.nvidia->default_count, 0);
-  EXPECT_EQ(got.config.nvidia->memory_factor, 1);
-  EXPECT_EQ(got.config.nvidia->core_policy, "");
+  EXPECT_EQ(row_of(got).memory_resource, "");
+  EXPECT_EQ(row_of(got).default_count, 0);
+  EXPECT_EQ(row_of(got).memory_factor, 1);
+  EXPECT_EQ(row_of(got).core_policy_env_value, "");
 }
 
 TEST(DeviceConfig, TextsTakeAnyScalarAsWritten) {
   const ConfigResult got =
       parse_device_config("nvidia: {resourceCountName: 1, runtimeClassName: yes}");
-  ASSERT_TRUE(got.config.nvidia);
-  EXPECT_EQ(got.config.nvidia->count_name, "1");
-  EXPECT_EQ(got.config.nvidia->runtime_class, "yes");
+  EXPECT_EQ(row_of(got).count_resource, "1");
+  EXPECT_EQ(row_of(got).runtime_class, "yes");
 }
 
 TEST(DeviceConfig, UnknownKeysAndSectionsAreNotes) {
@@ -168,7 +169,7 @@ TEST(DeviceConfig, UnknownKeysAndSectionsAreNotes) {
 TEST(DeviceConfig, OfAKeyGivenTwiceTheLastCounts) {
   const ConfigResult got =
       parse_device_config("nvidia:\n  resourceCountName: a/b\n  resourceCountName: c/d\n");
-  EXPECT_EQ(got.config.nvidia->count_name, "c/d");
+  EXPECT_EQ(row_of(got).count_resource, "c/d");
   EXPECT_THAT(texts(got.notes), ElementsAre(HasSubstr("given twice, the last one counts")));
 }
 
@@ -177,7 +178,7 @@ TEST(DeviceConfig, SectionsOfOtherVendorsAreAcceptedAndListed) {
       "biren: {resourceCountName: acme.test/br}\nmetax: {sgpuTopologyAware: yes}\n"
       "vnpus: {configs: [{chipName: 910A}]}\niluvatars: [{chipName: MR-V100}]\namd: {}\n");
   EXPECT_THAT(texts(got.faults), IsEmpty());
-  EXPECT_FALSE(got.config.nvidia);
+  EXPECT_THAT(got.config.vendors, IsEmpty());
   EXPECT_THAT(got.config.other_sections, ElementsAre("biren", "metax", "vnpus", "iluvatars"));
 }
 

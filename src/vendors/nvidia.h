@@ -1,11 +1,37 @@
-/// The NVIDIA row of the vendor table. Source: spec/devices/nvidia.md sections 1, 2, 7.
+/// NVIDIA: the section of the device configuration and the row that it makes. Source:
+/// spec/devices/nvidia.md.
 #pragma once
 
-#include "vendors/config.h"
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vendors/section.h"
 #include "vendors/vendor.h"
 
 namespace tessera::vendors {
 
+struct MigAllowlistEntry {
+  std::vector<std::string> models, profiles;
+};
+
+struct NvidiaConfig {
+  std::string count_name, memory_name, memory_percent_name, core_name, priority_name;
+  bool overwrite_env = false;
+  std::int64_t default_memory = 0;  ///< MiB, 0 = whole card
+  std::int64_t default_cores = 0;   ///< percent
+  std::int64_t default_count = 0;   ///< 0 = the webhook does not add a count
+  std::int64_t memory_factor = 1;   ///< values below 1 act as 1
+  std::string core_policy;          ///< "", default, force, disable
+  std::string runtime_class;
+  std::vector<MigAllowlistEntry> mig_allowlist;  ///< the node agent's; checked here
+};
+
+/// Makes no row of a section that says nothing.
+void read_nvidia_section(const SectionInput& in, std::vector<Vendor>& rows);
+NvidiaConfig read_nvidia_config(const SectionInput& in);
 Vendor nvidia_vendor(const NvidiaConfig& config);
+std::string_view nvidia_default_text();
 
 }  // namespace tessera::vendors

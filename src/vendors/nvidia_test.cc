@@ -9,7 +9,7 @@
 #include <string>
 
 #include "vendors/ask.h"
-#include "vendors/config.h"
+#include "vendors/mutate.h"
 
 namespace tessera::vendors {
 namespace {
@@ -18,7 +18,17 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-NvidiaConfig chart() { return *parse_device_config(default_device_config()).config.nvidia; }
+NvidiaConfig chart() {
+  NvidiaConfig c;
+  c.count_name = "nvidia.com/gpu";
+  c.memory_name = "nvidia.com/gpumem";
+  c.memory_percent_name = "nvidia.com/gpumem-percentage";
+  c.core_name = "nvidia.com/gpucores";
+  c.priority_name = "nvidia.com/priority";
+  c.default_count = 1;
+  c.core_policy = "default";
+  return c;
+}
 
 k8s::Container container(k8s::StringMap limits, k8s::StringMap requests = {}) {
   k8s::Container c;
@@ -180,8 +190,9 @@ struct MutateCase {
 
 std::string shown(const MutateCase& c) {
   const Vendor vendor = nvidia_vendor(c.config);
-  const auto got = vendor.mutate(vendor, k8s::Pod{}, container(c.limits, c.requests));
+  auto got = vendor.mutate(vendor, k8s::Pod{}, container(c.limits, c.requests));
   if (!got) return got.error().what;
+  hide_devices(vendor, *got);
   std::string out = got->uses_device ? "uses" : "-";
   for (const auto& [resource, value] : got->set_limits) out += " " + resource + "=" + value;
   for (const auto& [name, value] : got->append_env) out += " " + name + "=" + value;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "core/cluster.h"
 #include "core/request.h"
@@ -19,6 +20,8 @@ namespace tessera::vendors {
 struct PolicyDefaults {
   const core::NodePolicy* node = nullptr;
   std::vector<const core::DevicePolicy*> devices;
+  core::ScoreMode mode = core::ScoreMode::kCorrected;
+  core::HamiPolicies words;  ///< the flags as written; read in HAMi's mode
 };
 
 struct NodeReading {
@@ -28,6 +31,16 @@ struct NodeReading {
       problems;  ///< one sentence per vendor whose annotation is bad; other vendors stay (W-13)
 };
 
+/// A row of the table of vendors as people read it (`tessera vendors`). "" = the vendor has none.
+struct VendorDescription {
+  std::string word, section;
+  std::string count_resource, memory_resource, memory_percent_resource, core_resource;
+  std::int64_t memory_unit = 1;  ///< MiB that one of the memory resource stands for
+  std::string register_key, handshake_key;
+  std::string to_allocate_key, allocated_key;
+  bool locks_node = true;
+};
+
 struct Demand {
   core::Request request;              ///< request.asks_devices() == false: not a device pod
   std::vector<std::string> warnings;  ///< "unknown policy word …", "cores above 100 count as 100"
@@ -35,12 +48,14 @@ struct Demand {
 
 class Vendors {
  public:
-  static Result<Vendors> make(const DeviceConfig& config);
+  /// An error only when no section gives a vendor.
+  static Result<Vendors> make(DeviceConfig config);
 
   const std::vector<Vendor>& all() const { return vendors_; }
   const Vendor& at(VendorId id) const { return vendors_[id.v]; }
   core::VendorTable rules() const;
   std::vector<std::string> resource_names() const;  ///< every configured name (managedResources)
+  std::vector<VendorDescription> table() const;
 
   /// What the decoders keep: our annotations, labels and resources. Copies of strings inside; safe
   /// to keep.
@@ -54,13 +69,17 @@ class Vendors {
       const k8s::Pod& pod) const;  ///< names a count resource with a value other than 0, or one of
                                    ///< the resources that default a count
   bool needs_lock(const core::Request& request) const;
+  /// What decides which quota objects the pod falls under.
+  static core::QuotaSubject subject_of(const k8s::Pod& pod);
 
-  /// Device texts under both keys of each vendor of the allocation; exactly one entry per position
-  /// (S-1).
-  k8s::StringMap encode(const core::Allocation& allocation) const;
+  /// Device texts under both keys of each vendor of the allocation, exactly one entry per position
+  /// (S-1), and what the vendors' own hooks add.
+  k8s::StringMap encode(const core::Allocation& allocation, WallTime now) const;
   /// From the allocated keys. kNotFound when the pod carries none. Positions beyond the containers
-  /// (trailing empties) are dropped.
-  Result<core::Allocation> decode(const k8s::Pod& pod) const;
+  /// (trailing empties) are dropped. What of it was bad, beside what was good, is appended to
+  /// `problems`.
+  Result<core::Allocation> decode(const k8s::Pod& pod,
+                                  std::vector<std::string>* problems = nullptr) const;
   static std::vector<core::PositionKind> kinds_of(const k8s::Pod& pod);
 
   struct Mutation {
@@ -75,6 +94,13 @@ class Vendors {
   bool is_scheduler_key(std::string_view key) const;
 
  private:
+  explicit Vendors(std::vector<Vendor> rows);
+  bool asks_vendor(const k8s::Container& container, std::size_t row) const;
+  std::vector<std::uint32_t> positions_of(const k8s::Pod& pod, std::size_t row,
+                                          std::size_t pieces) const;
+  Status decode_vendor(const k8s::Pod& pod, std::size_t row, const std::string& text,
+                       core::Allocation& allocation) const;
+
   std::vector<Vendor> vendors_;
 };
 

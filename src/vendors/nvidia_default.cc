@@ -1,12 +1,11 @@
-// The configuration that counts without --device-config-file, as YAML so that `check-config` and
-// the file reader treat it like any other. Values: spec/device-config.md sections 3.1 and 4.1.
-#include "vendors/config.h"
+// The section of the default device configuration, as YAML so that `check-config` and the file
+// reader treat it like any other. Values: spec/device-config.md sections 3.1 and 4.1.
+#include "vendors/nvidia.h"
 
 namespace tessera::vendors {
 
-std::string_view default_device_config() {
-  return R"(# Tessera's built-in device configuration.
-nvidia:
+std::string_view nvidia_default_text() {
+  return R"(nvidia:
   # Resource names: cards, MiB per card, percent of a card's memory, percent of its cores, task priority.
   resourceCountName: nvidia.com/gpu
   resourceMemoryName: nvidia.com/gpumem

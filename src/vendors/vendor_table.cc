@@ -1,0 +1,37 @@
+#include "vendors/vendor_table.h"
+
+#include <algorithm>
+#include <array>
+
+#include "vendors/nvidia.h"
+
+namespace tessera::vendors {
+namespace {
+
+constexpr std::array<VendorSection, 13> kSections = {{
+    {"nvidia", read_nvidia_section, nvidia_default_text},
+    {"cambricon"},
+    {"hygon"},
+    {"enflame"},
+    {"mthreads"},
+    {"metax"},
+    {"kunlun"},
+    {"awsneuron"},
+    {"amd"},
+    {"vastai"},
+    {"biren"},
+    {.name = "vnpus", .needs = &VendorSwitches::ascend, .content_key = "configs"},
+    {.name = "iluvatars", .needs = &VendorSwitches::iluvatar, .is_list = true},
+}};
+
+}  // namespace
+
+std::span<const VendorSection> vendor_sections() { return kSections; }
+
+const VendorSection* find_section(std::string_view name) {
+  const auto* const at = std::find_if(kSections.begin(), kSections.end(),
+                                      [&](const VendorSection& s) { return s.name == name; });
+  return at == kSections.end() ? nullptr : at;
+}
+
+}  // namespace tessera::vendors
