@@ -69,8 +69,9 @@ void handle_webhook(Scheduler& s, http::Request&& request, const http::Responder
                                .force_overwrite = s.options.force_overwrite_default_scheduler};
   const std::string type(request.header("content-type"));
   const auto reader = s.live.get();
-  respond({.body = answer_admission(parser, std::move(request.body), reader->vendors(), options,
-                                    type)});
+  WebhookAnswer answer =
+      answer_admission(parser, std::move(request.body), reader->vendors(), options, type);
+  respond({.body = std::move(answer.body)});
   s.measures.webhook_duration.observe(
       std::chrono::duration<double>(s.clock.mono() - arrived).count());
 }
