@@ -52,14 +52,19 @@ struct Allocation {
   friend bool operator==(const Allocation&, const Allocation&) = default;
 };
 
+/// What a pod costs one device.
 struct Charge {
   VendorId vendor;
   std::string device;
   Usage usage;
+  std::vector<MigPlacement> instances;  ///< sorted, those of stray_mig among them
+  std::uint32_t plain = 0;              ///< grants counted in usage that have no instance
   friend bool operator==(const Charge&, const Charge&) = default;
 };
 
-/// Per device, sorted by vendor then device id. A position outside kinds counts as app.
+/// Per device, sorted by vendor then device id. A position outside kinds counts as app. Instances
+/// stay for the pod's life (N-3): their grants add up whatever the container is, and finished init
+/// containers keep them.
 std::vector<Charge> effective_charges(const Allocation& allocation);
 
 }  // namespace tessera::core

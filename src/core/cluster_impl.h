@@ -1,11 +1,14 @@
-/// Inside of Cluster, shared by cluster.cc and cluster_rebuild.cc only.
+/// Inside of Cluster, shared by the cluster*.cc files only.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <deque>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -13,6 +16,8 @@
 #include "core/cluster.h"
 
 namespace tessera::core {
+
+class Ledger;
 
 struct NameHash {
   using is_transparent = void;
@@ -22,10 +27,17 @@ struct NameHash {
 };
 
 struct Cluster::Impl {
+  /// Who uses a card, kept whether it is partitioned or not: agents switch that under running pods.
+  struct CardUsers {
+    std::vector<MigPlacement> instances;  ///< sorted
+    std::uint32_t plain = 0;              ///< grants without an instance
+    friend bool operator==(const CardUsers&, const CardUsers&) = default;
+  };
   struct NodeState {
     Node node;
-    std::vector<Charge> orphans;  ///< charges on devices that are not there now; sorted by vendor,
-                                  ///< device; none is zero
+    std::vector<CardUsers> users;  ///< parallel to the devices
+    std::vector<Charge> orphans;   ///< charges on devices that are not there now; sorted by vendor,
+                                   ///< device; none is zero
     std::vector<const PodUid*> holders;  ///< keys of holds; in no order
   };
   struct Record {
@@ -33,21 +45,31 @@ struct Cluster::Impl {
     NodeId node;
   };
 
+  using CardSums = std::map<std::tuple<std::uint32_t, VendorId, std::string>, Charge>;
+
   explicit Impl(VendorTable table) : rules(std::move(table)) {}
 
   NodeState& state(NodeId id) { return nodes[id.v]; }
   NodeId intern(std::string_view name);
   void refresh_ranks();
+  static void set_used(Node& node, std::size_t device, const Usage& used);
   static void add_charge(NodeState& state, const Charge& charge);
   static void remove_charge(NodeState& state, const Charge& charge);
+  static void refresh_mig(NodeState& state, std::size_t device);
+  static void add_waiting(NodeState& state, const Charge& charge);
+  static void remove_waiting(NodeState& state, const Charge& charge);
   static void replace_devices(NodeState& state, std::vector<Device> devices);
+  static void rebuild_node(const Node& source, CardSums& sums, std::uint32_t id, NodeState& target);
   void charge(const Record& record);
   void uncharge(const Record& record);
   bool fits(const Allocation& allocation, NodeId node, const Record* replaced) const;
+  bool has_room(Ledger& ledger, const Node& node, std::uint32_t device, const Charge& charge) const;
+  std::optional<QuotaExcess> over_quota(const Allocation& allocation, const Record* replaced) const;
   void insert(const PodUid& uid, Hold hold);
   bool erase(const PodUid& uid);
 
   VendorTable rules;
+  QuotaBook quotas;
   std::deque<NodeState> nodes;  // a deque keeps node() references good when nodes are added
   boost::unordered_flat_map<std::string, NodeId, NameHash, std::equal_to<>> ids;
   std::unordered_map<PodUid, Record> holds;  // keys stay where they are: holders point at them

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <span>
 #include <tuple>
 
 #include "core/cluster.h"
@@ -42,18 +42,70 @@ void compare_used(const Node& mine, const Node& other, std::vector<std::string>&
   }
 }
 
+std::string words(std::span<const MigPlacement> placements) {
+  std::string text;
+  for (const MigPlacement& p : placements) text += fmt::format(" {}+{}", p.start, p.size);
+  return text.empty() ? " none" : text;
+}
+
+void compare_instances(const Node& mine, const Node& other, std::vector<std::string>& found) {
+  for (std::size_t i = 0; i < mine.mig.size(); ++i) {
+    const Node::MigUse &a = mine.mig[i], &b = other.mig[i];
+    if (a == b) continue;
+    found.push_back(
+        fmt::format("node {} device {}: instances{} and {} unexplained against{} and {}",
+                    mine.spec.name, mine.spec.devices[i].id, words(a.occupied), a.unexplained,
+                    words(b.occupied), b.unexplained));
+  }
+  if (mine.lost_instances != other.lost_instances) {
+    found.push_back(fmt::format("node {}: {} instances on absent devices against {}",
+                                mine.spec.name, mine.lost_instances, other.lost_instances));
+  }
+}
+
 void compare_waiting(std::string_view node, const std::vector<Charge>& mine,
                      const std::vector<Charge>& other, std::vector<std::string>& found) {
   if (mine == other) return;
   const auto list = [](const std::vector<Charge>& charges) {
     std::string text;
     for (const Charge& charge : charges) {
-      text += fmt::format(" {}({})", charge.device, words(charge.usage));
+      text += fmt::format(" {}({}{})", charge.device, words(charge.usage),
+                          charge.instances.empty() ? "" : "," + words(charge.instances));
     }
     return text.empty() ? std::string(" none") : text;
   };
   found.push_back(
       fmt::format("node {} charges on absent devices:{} against{}", node, list(mine), list(other)));
+}
+
+std::string words(const QuotaNeeds& needs) {
+  std::string text;
+  for (const QuotaNeed& need : needs) {
+    text += fmt::format(" [vendor {}: {} cards, {} MiB, {} % cores]", need.vendor.v, need.count,
+                        need.memory, need.cores);
+  }
+  return text.empty() ? " nothing" : text;
+}
+
+void compare_quotas(const QuotaBook& mine, const QuotaBook& other,
+                    std::vector<std::string>& found) {
+  if (mine == other) return;
+  const std::vector<QuotaBook::Row> left = mine.rows(), right = other.rows();
+  if (left.size() != right.size()) {
+    found.push_back(fmt::format("{} quotas against {}", left.size(), right.size()));
+    return;
+  }
+  const std::size_t before = found.size();
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    const std::string name = left[i].quota.ns + "/" + left[i].quota.name;
+    if (!(left[i].quota == right[i].quota)) {
+      found.push_back(fmt::format("quota {} has different limits", name));
+    } else if (left[i].used != right[i].used) {
+      found.push_back(fmt::format("quota {} used:{} against{}", name, words(left[i].used),
+                                  words(right[i].used)));
+    }
+  }
+  if (found.size() == before) found.push_back("namespaces outside any quota are used differently");
 }
 
 void compare_holds(const Cluster& mine, const Cluster& other, std::vector<std::string>& found) {
@@ -76,42 +128,59 @@ void compare_holds(const Cluster& mine, const Cluster& other, std::vector<std::s
 
 }  // namespace
 
+void Cluster::Impl::rebuild_node(const Node& source, CardSums& sums, std::uint32_t id,
+                                 NodeState& target) {
+  Node& node = target.node;
+  node.spec = source.spec;
+  node.present = source.present;
+  node.version = source.version;
+  for (const Device& device : source.spec.devices) {
+    const auto sum = sums.extract({id, device.vendor, device.id});
+    const Charge charge = sum.empty() ? Charge{} : sum.mapped();
+    node.used.push_back(charge.usage);
+    node.load.push_back(load_ppm(device, charge.usage));
+    target.users.push_back({charge.instances, charge.plain});
+    Node::MigUse use;
+    if (device.partitioned()) use = {charge.instances, charge.plain};
+    if (!device.partitioned())
+      use.unexplained = static_cast<std::uint32_t>(charge.instances.size());
+    node.mig.push_back(std::move(use));
+  }
+  node.vendors = sums_of(node);
+}
+
 // Written without the incremental functions on purpose: one pass over all holds, one sum per
 // device.
 Cluster Cluster::rebuild() const {
-  using Key = std::tuple<std::uint32_t, VendorId, std::string>;
   Cluster fresh(impl_->rules);
   Impl& copy = *fresh.impl_;
   copy.ids = impl_->ids;
   copy.by_name = impl_->by_name;
   copy.ranks_stale = true;
-  std::map<Key, Usage> sums;
+  for (const QuotaBook::Row& row : impl_->quotas.rows()) copy.quotas.set(row.quota);
+  Impl::CardSums sums;
   for (const auto& [uid, record] : impl_->holds) {
+    const Allocation& allocation = record.hold.allocation;
     copy.holds.emplace(uid, record);
     if (record.hold.state == HoldState::kReserved) {
       copy.deadlines.emplace(record.hold.deadline, uid);
     }
-    for (const Charge& charge : effective_charges(record.hold.allocation)) {
-      sums[{record.node.v, charge.vendor, charge.device}] += charge.usage;
+    for (const Charge& charge : effective_charges(allocation)) {
+      Charge& sum = sums[{record.node.v, charge.vendor, charge.device}];
+      sum.usage += charge.usage;
+      sum.plain += charge.plain;
+      sum.instances.insert(sum.instances.end(), charge.instances.begin(), charge.instances.end());
     }
+    copy.quotas.charge(allocation.subject, quota_needs(allocation));
   }
+  for (auto& [key, sum] : sums) std::sort(sum.instances.begin(), sum.instances.end());
   for (std::uint32_t id = 0; id < impl_->nodes.size(); ++id) {
-    const Node& source = impl_->nodes[id].node;
-    Impl::NodeState& target = copy.nodes.emplace_back();
-    target.node.spec = source.spec;
-    target.node.present = source.present;
-    target.node.version = source.version;
-    for (const Device& device : source.spec.devices) {
-      const auto sum = sums.extract({id, device.vendor, device.id});
-      const Usage used = sum.empty() ? Usage{} : sum.mapped();
-      target.node.used.push_back(used);
-      target.node.load.push_back(load_ppm(device, used));
-    }
-    target.node.vendors = sums_of(target.node);
+    Impl::rebuild_node(impl_->nodes[id].node, sums, id, copy.nodes.emplace_back());
   }
-  for (const auto& [key, usage] : sums) {
+  for (auto& [key, sum] : sums) {  // what is left: devices that are not there
     const auto& [id, vendor, device] = key;
-    copy.nodes[id].orphans.push_back({vendor, device, usage});
+    copy.nodes[id].node.lost_instances += static_cast<std::uint32_t>(sum.instances.size());
+    copy.nodes[id].orphans.push_back({vendor, device, sum.usage, sum.instances, sum.plain});
   }
   for (const auto& [uid, record] : copy.holds) {
     copy.nodes[record.node.v].holders.push_back(&uid);
@@ -134,6 +203,10 @@ std::vector<std::string> Cluster::differences(const Cluster& other) const {
       continue;
     }
     compare_used(mine, theirs.node, found);
+    compare_instances(mine, theirs.node, found);
+    if (state.users != theirs.users) {
+      found.push_back(fmt::format("node {} has different users of its cards", mine.spec.name));
+    }
     if (mine.vendors != theirs.node.vendors) {
       found.push_back(fmt::format("node {} has different sums by vendor", mine.spec.name));
     }
@@ -146,6 +219,7 @@ std::vector<std::string> Cluster::differences(const Cluster& other) const {
     found.push_back(fmt::format("{} nodes against {}", node_count(), other.node_count()));
   }
   if (impl_->deadlines != other.impl_->deadlines) found.push_back("different deadlines");
+  compare_quotas(quotas(), other.quotas(), found);
   compare_holds(*this, other, found);
   return found;
 }

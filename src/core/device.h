@@ -17,9 +17,8 @@ namespace tessera::core {
 struct MigPlacement {
   std::uint32_t start = 0;
   std::uint32_t size = 0;
-  bool overlaps(const MigPlacement& o) const {
-    return start < o.start + o.size && o.start < start + size;
-  }
+  std::uint64_t end() const { return std::uint64_t{start} + size; }
+  bool overlaps(const MigPlacement& o) const { return start < o.end() && o.start < end(); }
   friend auto operator<=>(const MigPlacement&, const MigPlacement&) = default;
 };
 
@@ -61,22 +60,25 @@ struct Usage {
   std::int64_t slots = 0;
   MiB memory;
   CorePercent cores;
+  std::int64_t slices = 0;  ///< of instances; they stand for memory in the load of a card (D3)
   friend bool operator==(const Usage&, const Usage&) = default;
   Usage& operator+=(const Usage& o) {
     slots += o.slots;
     memory += o.memory;
     cores += o.cores;
+    slices += o.slices;
     return *this;
   }
   Usage& operator-=(const Usage& o) {
     slots -= o.slots;
     memory -= o.memory;
     cores -= o.cores;
+    slices -= o.slices;
     return *this;
   }
 };
 
-/// Element-wise maximum: slots, memory and cores may come from different containers.
+/// Element-wise maximum: the figures may come from different containers.
 Usage larger(const Usage& a, const Usage& b);
 /// Index of the device in the list, or devices.size().
 std::size_t find_device(const std::vector<Device>& devices, VendorId vendor, std::string_view id);
@@ -96,10 +98,20 @@ struct VendorRules {
   bool full_cores_close_card =
       true;  ///< a card with no cores left takes nobody, not even 0 cores (fit rule 14)
   const VendorHooks* hooks = nullptr;  ///< what data cannot say; null = nothing
+  /// Type word of the vendor's requests. HAMi's scores count a request only on cards whose model is
+  /// this very text.
+  std::string word;
 };
 using VendorTable = std::vector<VendorRules>;
 
+/// Memory slices that the profiles of a partitioned card reach; 0 for any other card.
+std::int64_t mig_slices(const Device& device);
+/// True when one of the card's profiles may lie there. An empty profile name asks any profile.
+bool legal_placement(const Device& device, std::string_view profile, const MigPlacement& placement);
+
 /// True when used fits into the device's slots, memory and cores, as far as the vendor counts them.
+/// On a partitioned card the places of the instances decide, not the sums of their rounded figures
+/// (N-10): only slots are compared.
 bool within(const Device& device, const Usage& used, const VendorRules& rules = {});
 
 }  // namespace tessera::core

@@ -7,9 +7,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "core/allocation.h"
 #include "core/cluster.h"
 #include "core/request.h"
 
@@ -17,22 +19,31 @@ namespace tessera::core {
 
 class Ledger {
  public:
-  /// What one container takes of one device.
+  /// What one container takes of one device. With an instance, memory and cores are its profile's,
+  /// and the slice stays for the pod's life like a sidecar's, whatever the container is (N-3).
   struct Slice {
     std::uint32_t position = 0;
     PositionKind kind = PositionKind::kApp;
-    Usage usage;
+    Usage usage;  ///< slices need not be set, the placement tells them
+    std::optional<MigPlacement> mig = std::nullopt;
   };
   struct Entry {
     std::uint32_t device = 0;  ///< index into the node's devices
     std::uint32_t demand = 0;  ///< which ask of the pod this answers (the caller's number)
     Slice slice;
   };
+  /// What the pod already holds on the node.
   struct OwnUse {
     std::uint32_t device = 0;
     Usage usage;
+    std::vector<MigPlacement> instances = {};
+    std::uint32_t plain = 0;  ///< as in Charge
   };
+  static constexpr std::uint32_t kAbsent = UINT32_MAX;  ///< device of a card that is not there now
   using Mark = std::size_t;
+
+  /// The charges of a hold on this node in the form that open() wants.
+  static std::vector<OwnUse> own_uses(const Node& node, std::span<const Charge> charges);
 
   /// Starts on a node with nothing taken. What the pod already holds there (own) counts as free.
   void open(const Node& node, std::span<const OwnUse> own = {});
@@ -59,12 +70,18 @@ class Ledger {
   Usage total_with(std::uint32_t device, const Slice& slice) const {
     if (touched(device)) return total_with_share(device, slice);
     Usage sum = base_[device];
-    sum += slice.usage;
+    sum += cost(slice);
     return sum;
   }
   bool touched(std::uint32_t device) const { return shares_[device].touched; }
   /// Two devices in the same state of this account.
   bool same_state(std::uint32_t a, std::uint32_t b) const;
+
+  /// Sorted: the instances of others on a partitioned card and those this pod has taken so far.
+  std::span<const MigPlacement> occupied(std::uint32_t device) const;
+  /// False: somebody uses the card, or a card of this node that is not there, in a way that the
+  /// instances do not explain; nothing may be placed on the card.
+  bool explained(std::uint32_t device) const;
 
   /// Everything taken, in order.
   const std::vector<Entry>& entries() const { return entries_; }
@@ -76,14 +93,27 @@ class Ledger {
     bool touched = false;
     friend bool operator==(const Share&, const Share&) = default;
   };
+  /// A card whose occupation differs from the node's.
+  struct MigChange {
+    std::uint32_t device = 0;
+    std::vector<MigPlacement> occupied;
+    std::uint32_t own_unexplained = 0;
+  };
   Usage seen_with_share(std::uint32_t device, PositionKind kind, std::uint32_t position) const;
   Usage total_with_share(std::uint32_t device, const Slice& slice) const;
   static void add(Share& share, const Slice& slice);
+  static Usage cost(const Slice& slice);
   static Usage effective(const Share& share);
+  void free_own(const Node& node, const OwnUse& own);
+  const MigChange* change_of(std::uint32_t device) const;
+  MigChange& changed(std::uint32_t device);
 
+  const Node* node_ = nullptr;
   std::span<const Usage> base_;
   std::vector<Usage> adjusted_;
   std::vector<Share> shares_;
+  std::vector<MigChange> mig_;  ///< few: cards with own or newly taken instances
+  std::uint32_t own_lost_ = 0;
   std::vector<Entry> entries_;
   std::vector<Share> log_;  ///< parallel to entries_: the share before the take
 };

@@ -13,6 +13,15 @@ std::int64_t share_ppm(std::int64_t used, std::int64_t total) {
   return static_cast<std::int64_t>(static_cast<Wide>(used) * kPartsPerMillion / total);
 }
 
+/// What stands for memory in the load of a card: the slices of instances where it is partitioned.
+struct MemoryTerm {
+  std::int64_t used = 0, total = 0;
+};
+MemoryTerm memory_term(const Device& device, const Usage& used) {
+  if (!device.partitioned()) return {used.memory.v, device.memory.v};
+  return {used.slices, mig_slices(device)};
+}
+
 }  // namespace
 
 std::int64_t load_ppm(const Device& device, const Usage& used) {
@@ -25,7 +34,8 @@ std::int64_t load_ppm(const Device& device, const Usage& used) {
   };
   add(used.slots, device.slots);
   add(used.cores.v, device.cores.v);
-  add(used.memory.v, device.memory.v);
+  const MemoryTerm memory = memory_term(device, used);
+  add(memory.used, memory.total);
   return terms == 0 ? 0 : sum / terms;
 }
 
@@ -40,7 +50,8 @@ std::int64_t load_ppm(const Device& device, const Usage& used, const ScoreWeight
   };
   add(weights.slots, used.slots, device.slots);
   add(weights.cores, used.cores.v, device.cores.v);
-  add(weights.memory, used.memory.v, device.memory.v);
+  const MemoryTerm memory = memory_term(device, used);
+  add(weights.memory, memory.used, memory.total);
   return total_weight == 0 ? 0 : static_cast<std::int64_t>(sum / total_weight);
 }
 

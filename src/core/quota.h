@@ -79,6 +79,9 @@ struct QuotaExcess {
   std::int64_t limit = 0, used = 0, asked = 0;
 };
 
+/// "quota team-a of memory: limit 1000, 800 used, 300 asked".
+std::string words(const QuotaExcess& excess);
+
 class QuotaBook {
  public:
   void set(QuotaSpec quota);
@@ -109,10 +112,13 @@ class QuotaBook {
       QuotaSubject subject;
       QuotaNeeds used;
       std::int64_t pods = 0;
+      friend bool operator==(const Group&, const Group&) = default;
     };
-    std::vector<Group> groups;
+    std::vector<Group> groups;  ///< in order of subject
     std::map<std::string, QuotaSpec, std::less<>> quotas;
+    friend bool operator==(const Tenant&, const Tenant&) = default;
   };
+  void forget_if_empty(std::string_view ns);
   QuotaNeeds used_in_scope(const Tenant& tenant, const QuotaSpec& quota) const;
   std::map<std::string, Tenant, std::less<>> tenants_;
 };

@@ -1,0 +1,239 @@
+// How holds are charged to nodes and quotas, one at a time.
+#include <algorithm>
+#include <tuple>
+
+#include "core/cluster.h"
+#include "core/cluster_impl.h"
+#include "core/ledger.h"
+#include "core/policy.h"
+
+namespace tessera::core {
+namespace {
+
+Node::VendorSum& row_of(Node& node, VendorId vendor) {
+  for (Node::VendorSum& row : node.vendors) {
+    if (row.vendor == vendor) return row;
+  }
+  return node.vendors.emplace_back(Node::VendorSum{vendor, 0, 0});
+}
+
+bool charge_before(const Charge& a, const Charge& b) {
+  return std::tie(a.vendor, a.device) < std::tie(b.vendor, b.device);
+}
+
+void insert_sorted(std::vector<MigPlacement>& list, const std::vector<MigPlacement>& more) {
+  for (const MigPlacement& placement : more) {
+    list.insert(std::upper_bound(list.begin(), list.end(), placement), placement);
+  }
+}
+
+void erase_sorted(std::vector<MigPlacement>& list, const std::vector<MigPlacement>& fewer) {
+  for (const MigPlacement& placement : fewer) {
+    const auto at = std::lower_bound(list.begin(), list.end(), placement);
+    if (at != list.end() && *at == placement) list.erase(at);
+  }
+}
+
+/// The grants of finished init containers that have no instance are no longer in the charge.
+bool nothing(const Charge& charge) {
+  return charge.usage == Usage{} && charge.instances.empty() && charge.plain == 0;
+}
+
+}  // namespace
+
+NodeId Cluster::Impl::intern(std::string_view name) {
+  if (const auto found = ids.find(name); found != ids.end()) return found->second;
+  const NodeId id{static_cast<std::uint32_t>(nodes.size())};
+  nodes.emplace_back().node.spec.name = name;
+  ids.emplace(std::string(name), id);
+  by_name.push_back(id);
+  ranks_stale = true;
+  return id;
+}
+
+void Cluster::Impl::refresh_ranks() {
+  if (!ranks_stale) return;
+  std::sort(by_name.begin(), by_name.end(), [this](NodeId a, NodeId b) {
+    return state(a).node.spec.name < state(b).node.spec.name;
+  });
+  ranks.resize(nodes.size());
+  for (std::uint32_t i = 0; i < by_name.size(); ++i) ranks[by_name[i].v] = i;
+  ranks_stale = false;
+}
+
+void Cluster::Impl::set_used(Node& node, std::size_t device, const Usage& used) {
+  const std::int64_t load = load_ppm(node.spec.devices[device], used);
+  row_of(node, node.spec.devices[device].vendor).load_ppm += load - node.load[device];
+  node.used[device] = used;
+  node.load[device] = load;
+}
+
+void Cluster::Impl::refresh_mig(NodeState& state, std::size_t device) {
+  const CardUsers& users = state.users[device];
+  Node::MigUse& use = state.node.mig[device];
+  if (state.node.spec.devices[device].partitioned()) {
+    use.occupied = users.instances;
+    use.unexplained = users.plain;
+  } else {
+    use.unexplained = static_cast<std::uint32_t>(users.instances.size());
+  }
+}
+
+void Cluster::Impl::add_charge(NodeState& state, const Charge& charge) {
+  Node& node = state.node;
+  const std::size_t device = find_device(node.spec.devices, charge.vendor, charge.device);
+  if (device == node.used.size()) return add_waiting(state, charge);
+  Usage used = node.used[device];
+  used += charge.usage;
+  set_used(node, device, used);
+  insert_sorted(state.users[device].instances, charge.instances);
+  state.users[device].plain += charge.plain;
+  refresh_mig(state, device);
+}
+
+void Cluster::Impl::remove_charge(NodeState& state, const Charge& charge) {
+  Node& node = state.node;
+  const std::size_t device = find_device(node.spec.devices, charge.vendor, charge.device);
+  if (device == node.used.size()) return remove_waiting(state, charge);
+  Usage used = node.used[device];
+  used -= charge.usage;
+  set_used(node, device, used);
+  erase_sorted(state.users[device].instances, charge.instances);
+  state.users[device].plain -= charge.plain;
+  refresh_mig(state, device);
+}
+
+void Cluster::Impl::add_waiting(NodeState& state, const Charge& charge) {
+  std::vector<Charge>& waiting = state.orphans;
+  state.node.lost_instances += static_cast<std::uint32_t>(charge.instances.size());
+  const auto at = std::lower_bound(waiting.begin(), waiting.end(), charge, charge_before);
+  if (at == waiting.end() || charge_before(charge, *at)) {
+    waiting.insert(at, charge);
+    return;
+  }
+  at->usage += charge.usage;
+  at->plain += charge.plain;
+  insert_sorted(at->instances, charge.instances);
+}
+
+void Cluster::Impl::remove_waiting(NodeState& state, const Charge& charge) {
+  std::vector<Charge>& waiting = state.orphans;
+  state.node.lost_instances -= static_cast<std::uint32_t>(charge.instances.size());
+  const auto at = std::lower_bound(waiting.begin(), waiting.end(), charge, charge_before);
+  at->usage -= charge.usage;
+  at->plain -= charge.plain;
+  erase_sorted(at->instances, charge.instances);
+  if (nothing(*at)) waiting.erase(at);
+}
+
+void Cluster::Impl::replace_devices(NodeState& state, std::vector<Device> devices) {
+  std::vector<Charge> carried = std::move(state.orphans);
+  Node& node = state.node;
+  for (std::size_t i = 0; i < node.used.size(); ++i) {
+    CardUsers& users = state.users[i];
+    Charge charge{node.spec.devices[i].vendor, node.spec.devices[i].id, node.used[i],
+                  std::move(users.instances), users.plain};
+    if (!nothing(charge)) carried.push_back(std::move(charge));
+  }
+  const std::size_t count = devices.size();
+  node.spec.devices = std::move(devices);
+  node.used.assign(count, Usage{});
+  node.load.assign(count, 0);
+  node.mig.assign(count, {});
+  state.users.assign(count, {});
+  node.vendors.clear();
+  for (const Device& device : node.spec.devices) ++row_of(node, device.vendor).devices;
+  state.orphans.clear();
+  node.lost_instances = 0;
+  for (const Charge& charge : carried) add_charge(state, charge);
+}
+
+void Cluster::Impl::charge(const Record& record) {
+  const Allocation& allocation = record.hold.allocation;
+  NodeState& target = state(record.node);
+  for (const Charge& charge : effective_charges(allocation)) add_charge(target, charge);
+  quotas.charge(allocation.subject, quota_needs(allocation));
+  ++target.node.version;
+}
+
+void Cluster::Impl::uncharge(const Record& record) {
+  const Allocation& allocation = record.hold.allocation;
+  NodeState& target = state(record.node);
+  for (const Charge& charge : effective_charges(allocation)) remove_charge(target, charge);
+  quotas.uncharge(allocation.subject, quota_needs(allocation));
+  ++target.node.version;
+}
+
+bool Cluster::Impl::fits(const Allocation& allocation, NodeId id, const Record* replaced) const {
+  const Node& node = nodes[id.v].node;
+  std::vector<Charge> freed;
+  if (replaced != nullptr && replaced->node == id) {
+    freed = effective_charges(replaced->hold.allocation);
+  }
+  Ledger ledger;
+  ledger.open(node, Ledger::own_uses(node, freed));
+  for (const Grant& grant : allocation.grants) {
+    const std::size_t device = find_device(node.spec.devices, grant.vendor, grant.device);
+    if (device == node.used.size()) return false;
+    const Device& card = node.spec.devices[device];
+    if (grant.mig && !legal_placement(card, grant.mig->profile, grant.mig->placement)) return false;
+  }
+  for (const Charge& charge : effective_charges(allocation)) {
+    const std::size_t device = find_device(node.spec.devices, charge.vendor, charge.device);
+    if (device == node.used.size()) return false;
+    if (!has_room(ledger, node, static_cast<std::uint32_t>(device), charge)) return false;
+  }
+  return true;
+}
+
+bool Cluster::Impl::has_room(Ledger& ledger, const Node& node, std::uint32_t device,
+                             const Charge& charge) const {
+  const Device& card = node.spec.devices[device];
+  Usage used = ledger.base(device);
+  used += charge.usage;
+  const VendorRules row = card.vendor.v < rules.size() ? rules[card.vendor.v] : VendorRules{};
+  if (!within(card, used, row) || !ledger.explained(device)) return false;
+  if (card.partitioned() && charge.plain > 0) return false;
+  for (const MigPlacement& placement : charge.instances) {
+    if (!legal_placement(card, {}, placement)) return false;
+    for (const MigPlacement& other : ledger.occupied(device)) {
+      if (placement.overlaps(other)) return false;
+    }
+    ledger.take(device, {0, PositionKind::kApp, {}, placement});
+  }
+  return true;
+}
+
+std::optional<QuotaExcess> Cluster::Impl::over_quota(const Allocation& allocation,
+                                                     const Record* replaced) const {
+  if (!quotas.limits(allocation.subject.ns)) return std::nullopt;
+  QuotaNeeds freed;
+  if (replaced != nullptr && replaced->hold.allocation.subject == allocation.subject) {
+    freed = quota_needs(replaced->hold.allocation);
+  }
+  return quotas.excess(allocation.subject, quota_needs(allocation), freed);
+}
+
+void Cluster::Impl::insert(const PodUid& uid, Hold hold) {
+  erase(uid);
+  const NodeId node = intern(hold.allocation.node);
+  const auto [at, fresh] = holds.emplace(uid, Record{std::move(hold), node});
+  state(node).holders.push_back(&at->first);
+  if (at->second.hold.state == HoldState::kReserved) {
+    deadlines.emplace(at->second.hold.deadline, uid);
+  }
+  charge(at->second);
+}
+
+bool Cluster::Impl::erase(const PodUid& uid) {
+  const auto found = holds.find(uid);
+  if (found == holds.end()) return false;
+  const Record& record = found->second;
+  uncharge(record);
+  if (record.hold.state == HoldState::kReserved) deadlines.erase({record.hold.deadline, uid});
+  std::erase(state(record.node).holders, &found->first);
+  holds.erase(found);
+  return true;
+}
+
+}  // namespace tessera::core

@@ -1,0 +1,310 @@
+#include "core/quota.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "core/allocation.h"
+#include "core/request.h"
+
+namespace tessera::core {
+namespace {
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kWholeCard = 100;
+
+std::int64_t plus(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return a > 0 ? kMost : std::numeric_limits<std::int64_t>::min();
+}
+
+/// Neither is negative.
+std::int64_t times(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? kMost : product;
+}
+
+struct Amount {
+  std::int64_t count = 0, memory = 0, cores = 0;
+  bool none() const { return count == 0 && memory == 0 && cores == 0; }
+};
+
+Amount plus(const Amount& a, const Amount& b) {
+  return {plus(a.count, b.count), plus(a.memory, b.memory), plus(a.cores, b.cores)};
+}
+
+Amount largest(const Amount& a, const Amount& b) {
+  return {std::max(a.count, b.count), std::max(a.memory, b.memory), std::max(a.cores, b.cores)};
+}
+
+/// sidecars + max(largest init container, sum of apps), per vendor over all cards. Slices arrive by
+/// position.
+class NeedSum {
+ public:
+  void lasting(VendorId vendor, const Amount& amount) {
+    Row& row = of(vendor);
+    row.lasting = plus(row.lasting, amount);
+  }
+  void add(VendorId vendor, PositionKind kind, std::uint32_t position, const Amount& amount) {
+    if (kind == PositionKind::kSidecar) return lasting(vendor, amount);
+    Row& row = of(vendor);
+    if (kind == PositionKind::kApp) {
+      row.apps = plus(row.apps, amount);
+      return;
+    }
+    row.init[position] = plus(row.init[position], amount);
+  }
+  QuotaNeeds needs() const {
+    QuotaNeeds needs;
+    for (const auto& [vendor, row] : rows_) {
+      Amount peak = row.apps;
+      for (const auto& [position, amount] : row.init) peak = largest(peak, amount);
+      const Amount sum = plus(row.lasting, peak);
+      if (!sum.none()) needs.push_back({vendor, sum.count, sum.memory, sum.cores});
+    }
+    return needs;
+  }
+
+ private:
+  struct Row {
+    Amount lasting, apps;
+    std::map<std::uint32_t, Amount> init;
+  };
+  Row& of(VendorId vendor) { return rows_[vendor]; }
+  std::map<VendorId, Row> rows_;
+};
+
+std::string_view word_of(QuotaKind kind) {
+  switch (kind) {
+    case QuotaKind::kCount:
+      return "cards";
+    case QuotaKind::kMemory:
+      return "memory";
+    case QuotaKind::kCores:
+      break;
+  }
+  return "cores";
+}
+
+bool matches(const QuotaScope& scope, const std::string& priority_class) {
+  const bool named = !priority_class.empty();
+  const bool listed = named && std::find(scope.values.begin(), scope.values.end(),
+                                         priority_class) != scope.values.end();
+  switch (scope.match) {
+    case QuotaScope::Match::kExists:
+      return named;
+    case QuotaScope::Match::kDoesNotExist:
+      return !named;
+    case QuotaScope::Match::kIn:
+      return listed;
+    case QuotaScope::Match::kNotIn:
+      break;
+  }
+  return !listed;
+}
+
+/// The operator of a scope selector means something for priority classes only.
+bool matches(const QuotaScope& scope, const QuotaSubject& subject) {
+  switch (scope.word) {
+    case QuotaScope::Word::kTerminating:
+      return subject.terminating;
+    case QuotaScope::Word::kNotTerminating:
+      return !subject.terminating;
+    case QuotaScope::Word::kBestEffort:
+      return subject.best_effort;
+    case QuotaScope::Word::kNotBestEffort:
+      return !subject.best_effort;
+    case QuotaScope::Word::kPriorityClass:
+      break;
+  }
+  return matches(scope, subject.priority_class);
+}
+
+auto order_of(const QuotaSubject& subject) {
+  return std::tie(subject.priority_class, subject.terminating, subject.best_effort);
+}
+
+/// Adds with the sign; rows that become all zero go.
+void merge(QuotaNeeds& into, const QuotaNeeds& needs, std::int64_t sign) {
+  for (const QuotaNeed& need : needs) {
+    auto at = std::lower_bound(into.begin(), into.end(), need.vendor,
+                               [](const QuotaNeed& n, VendorId v) { return n.vendor < v; });
+    if (at == into.end() || at->vendor != need.vendor) {
+      at = into.insert(at, QuotaNeed{need.vendor, 0, 0, 0});
+    }
+    at->count += sign * need.count;
+    at->memory += sign * need.memory;
+    at->cores += sign * need.cores;
+    if (at->count == 0 && at->memory == 0 && at->cores == 0) into.erase(at);
+  }
+}
+
+std::int64_t amount_of(const QuotaNeeds& needs, VendorId vendor, QuotaKind kind) {
+  for (const QuotaNeed& need : needs) {
+    if (need.vendor == vendor) return need.amount(kind);
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::int64_t QuotaNeed::amount(QuotaKind kind) const {
+  switch (kind) {
+    case QuotaKind::kCount:
+      return count;
+    case QuotaKind::kMemory:
+      return memory;
+    case QuotaKind::kCores:
+      break;
+  }
+  return cores;
+}
+
+QuotaNeeds quota_needs(const Allocation& allocation) {
+  NeedSum sum;
+  for (const Grant& grant : allocation.grants) {
+    const Amount amount{1, grant.memory.v, grant.cores.v};
+    const PositionKind kind = grant.position < allocation.kinds.size()
+                                  ? allocation.kinds[grant.position]
+                                  : PositionKind::kApp;
+    if (grant.mig) {
+      sum.lasting(grant.vendor, amount);
+    } else if (kind != PositionKind::kInit || !allocation.init_finished) {
+      sum.add(grant.vendor, kind, grant.position, amount);
+    }
+  }
+  return sum.needs();
+}
+
+QuotaNeeds quota_needs(const Request& request) {
+  NeedSum sum;
+  for (std::uint32_t position = 0; position < request.positions.size(); ++position) {
+    for (const DeviceAsk& ask : request.positions[position].asks) {
+      if (ask.count <= 0) continue;
+      const std::int64_t memory = std::max<std::int64_t>(ask.memory.v, 0);
+      const std::int64_t cores = std::clamp<std::int64_t>(ask.cores.v, 0, kWholeCard);
+      sum.add(ask.vendor, request.positions[position].kind, position,
+              {ask.count, times(memory, ask.count), times(cores, ask.count)});
+    }
+  }
+  return sum.needs();
+}
+
+bool in_scope(const QuotaSpec& quota, const QuotaSubject& subject) {
+  return quota.ns == subject.ns &&
+         std::all_of(quota.scopes.begin(), quota.scopes.end(),
+                     [&](const QuotaScope& scope) { return matches(scope, subject); });
+}
+
+std::string words(const QuotaExcess& excess) {
+  return fmt::format("quota {} of {}: limit {}, {} used, {} asked", excess.quota,
+                     word_of(excess.kind), excess.limit, excess.used, excess.asked);
+}
+
+void QuotaBook::set(QuotaSpec quota) {
+  auto& quotas = tenants_[quota.ns].quotas;
+  std::string name = quota.name;
+  quotas.insert_or_assign(std::move(name), std::move(quota));
+}
+
+bool QuotaBook::remove(std::string_view ns, std::string_view name) {
+  const auto tenant = tenants_.find(ns);
+  if (tenant == tenants_.end()) return false;
+  const auto quota = tenant->second.quotas.find(name);
+  if (quota == tenant->second.quotas.end()) return false;
+  tenant->second.quotas.erase(quota);
+  forget_if_empty(ns);
+  return true;
+}
+
+void QuotaBook::forget_if_empty(std::string_view ns) {
+  const auto tenant = tenants_.find(ns);
+  if (tenant->second.groups.empty() && tenant->second.quotas.empty()) tenants_.erase(tenant);
+}
+
+void QuotaBook::charge(const QuotaSubject& subject, const QuotaNeeds& needs) {
+  if (needs.empty()) return;
+  auto& groups = tenants_[subject.ns].groups;
+  auto group = std::lower_bound(groups.begin(), groups.end(), subject,
+                                [](const Tenant::Group& g, const QuotaSubject& s) {
+                                  return order_of(g.subject) < order_of(s);
+                                });
+  if (group == groups.end() || !(group->subject == subject)) {
+    group = groups.insert(group, Tenant::Group{subject, {}, 0});
+  }
+  ++group->pods;
+  merge(group->used, needs, 1);
+}
+
+void QuotaBook::uncharge(const QuotaSubject& subject, const QuotaNeeds& needs) {
+  if (needs.empty()) return;
+  const auto tenant = tenants_.find(subject.ns);
+  if (tenant == tenants_.end()) return;
+  auto& groups = tenant->second.groups;
+  const auto group = std::find_if(groups.begin(), groups.end(),
+                                  [&](const auto& g) { return g.subject == subject; });
+  if (group == groups.end()) return;
+  merge(group->used, needs, -1);
+  if (--group->pods == 0) groups.erase(group);
+  forget_if_empty(subject.ns);
+}
+
+QuotaNeeds QuotaBook::used_in_scope(const Tenant& tenant, const QuotaSpec& quota) const {
+  QuotaNeeds used;
+  for (const Tenant::Group& group : tenant.groups) {
+    if (in_scope(quota, group.subject)) merge(used, group.used, 1);
+  }
+  return used;
+}
+
+std::optional<QuotaExcess> QuotaBook::excess(const QuotaSubject& subject, const QuotaNeeds& needs,
+                                             const QuotaNeeds& freed) const {
+  const auto tenant = tenants_.find(subject.ns);
+  if (tenant == tenants_.end()) return std::nullopt;
+  for (const auto& [name, quota] : tenant->second.quotas) {
+    if (!in_scope(quota, subject)) continue;
+    const QuotaNeeds in_use = used_in_scope(tenant->second, quota);
+    for (const QuotaLimit& limit : quota.limits) {
+      const std::int64_t asked = amount_of(needs, limit.vendor, limit.kind);
+      if (asked == 0) continue;
+      const std::int64_t used =
+          amount_of(in_use, limit.vendor, limit.kind) - amount_of(freed, limit.vendor, limit.kind);
+      if (plus(used, asked) <= limit.limit) continue;
+      return QuotaExcess{name, limit.vendor, limit.kind, limit.limit, used, asked};
+    }
+  }
+  return std::nullopt;
+}
+
+bool QuotaBook::limits(std::string_view ns) const {
+  const auto tenant = tenants_.find(ns);
+  if (tenant == tenants_.end()) return false;
+  const auto& quotas = tenant->second.quotas;
+  return std::any_of(quotas.begin(), quotas.end(),
+                     [](const auto& entry) { return !entry.second.limits.empty(); });
+}
+
+std::vector<QuotaBook::Row> QuotaBook::rows() const {
+  std::vector<Row> rows;
+  for (const auto& [ns, tenant] : tenants_) {
+    for (const auto& [name, quota] : tenant.quotas) {
+      rows.push_back({quota, used_in_scope(tenant, quota)});
+    }
+  }
+  return rows;
+}
+
+QuotaNeeds QuotaBook::used(std::string_view ns) const {
+  const auto tenant = tenants_.find(ns);
+  QuotaNeeds used;
+  if (tenant == tenants_.end()) return used;
+  for (const Tenant::Group& group : tenant->second.groups) merge(used, group.used, 1);
+  return used;
+}
+
+bool operator==(const QuotaBook& a, const QuotaBook& b) { return a.tenants_ == b.tenants_; }
+
+}  // namespace tessera::core
