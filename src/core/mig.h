@@ -1,4 +1,4 @@
-/// Instances on partitioned cards: which profile, at which start. Source: spec/devices/nvidia.md
+/// Instances on partitioned cards: which profile, at which start. Source: device page with MIG,
 /// section 14.3, decisions D4. Thread rule: pure functions.
 #pragma once
 

@@ -81,7 +81,10 @@ class Cluster:
         f = self.folder
         self.api_port, client, peer = free_port(), free_port(), free_port()
         token = secrets.token_hex(16)
-        (f / "tokens.csv").write_text(f"{token},admin,admin,system:masters\n")
+        self.account_token = secrets.token_hex(16)
+        (f / "tokens.csv").write_text(f"{token},admin,admin,system:masters\n"
+                                      f'{self.account_token},system:serviceaccount:kube-system:tessera,tessera,'
+                                      '"system:serviceaccounts,system:serviceaccounts:kube-system,system:authenticated"\n')
         (f / "audit.yaml").write_text(yaml.safe_dump({"apiVersion": "audit.k8s.io/v1", "kind": "Policy",
                                                       "omitStages": ["RequestReceived", "ResponseStarted"],
                                                       "rules": [{"level": "Metadata"}]}))
@@ -109,6 +112,21 @@ class Cluster:
         kubernetes.config.load_kube_config(str(self.kubeconfig))
         self.core = kubernetes.client.CoreV1Api()
 
+    def as_service_account(self, namespace, name):
+        """From here on tessera is that service account, with the rights that RBAC gives it."""
+        assert (namespace, name) == ("kube-system", "tessera"), "the one account of tokens.csv"
+        config = yaml.safe_load(self.kubeconfig.read_text())
+        config["users"][0]["user"] = {"token": self.account_token}
+        self.tessera_kubeconfig = self.folder / "kubeconfig-account"
+        self.tessera_kubeconfig.write_text(yaml.safe_dump(config))
+
+    def lease(self, namespace, name, holder, seconds=3600):
+        """What the kube-scheduler of a pair would hold."""
+        now = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
+        body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name, "namespace": namespace},
+                "spec": {"holderIdentity": holder, "leaseDurationSeconds": seconds, "acquireTime": now, "renewTime": now}}
+        self.kubectl("apply", "-f", "-", stdin=json.dumps(body))
+
     def kubectl(self, *arguments, check=True, stdin=None):
         return subprocess.run([str(BIN / "kubectl"), "--kubeconfig", str(self.kubeconfig), *arguments], check=check,
                               capture_output=True, text=True, input=stdin, timeout=60)
@@ -132,7 +150,7 @@ class Cluster:
         if not (self.folder / "tls.crt").exists():
             self.make_certificate()
             self.port, self.metrics_port = free_port(), free_port()
-        self.run("tessera", TESSERA, "serve", f"--kubeconfig={self.kubeconfig}", f"--http_bind=127.0.0.1:{self.port}",
+        self.run("tessera", TESSERA, "serve", f"--kubeconfig={getattr(self, 'tessera_kubeconfig', self.kubeconfig)}", f"--http_bind=127.0.0.1:{self.port}",
                  f"--cert_file={self.folder / 'tls.crt'}", f"--key_file={self.folder / 'tls.key'}",
                  f"--scheduler-name={SCHEDULER_NAME}", f"--metrics-bind-address=127.0.0.1:{self.metrics_port}", *flags)
         if wait:

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from cluster import TESSERA
+from cluster import ROOT, TESSERA, pod, wait_for
 
 
 def run(*arguments, env=None):
@@ -51,3 +51,21 @@ def test_serve_names_the_field_of_a_wrong_kubeconfig(tmp_path):
 def test_version():
     done = run("version")
     assert done.returncode == 0 and done.stdout.startswith("version: ")
+
+
+def test_the_documented_rights_suffice(cluster):
+    """Whole path as the service account of deploy/by-hand/rbac.yaml: nothing is refused, nothing is missing."""
+    cluster.start_api_server()
+    cluster.kubectl("apply", "-f", str(ROOT / "deploy" / "by-hand" / "rbac.yaml"))
+    cluster.as_service_account("kube-system", "tessera")
+    cluster.start_tessera("--leader-elect", "--leader-elect-resource-name=hami-scheduler", "--leader-elect-resource-namespace=kube-system",
+                          "--leader-elect-host=pair")
+    cluster.lease("kube-system", "hami-scheduler", "pair_1")
+    cluster.start_scheduler()
+    cluster.register_webhook()
+    cluster.start_agents(2, 2)
+    cluster.core.create_namespaced_pod("default", pod("first", gpu=1, mem=3000))
+    wait_for("the pod runs", lambda: cluster.core.read_namespaced_pod("first", "default").status.phase == "Running", 40)
+    refused = [c for c in cluster.calls_of_tessera() if c[3] in (401, 403)]
+    assert not refused, f"refused by RBAC: {refused[:5]}"
+    wait_for("events arrive", lambda: any(c[:2] == ("create", "events") and c[3] == 201 for c in cluster.calls_of_tessera()), 10)
