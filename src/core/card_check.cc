@@ -61,23 +61,36 @@ CardReason CardCheck::eligible(const NodeSpec& node, const Device& device, std::
   return CardReason::kCount;
 }
 
-CardReason CardCheck::has_room(const Demand& demand, const Device& device,
+CardReason CardCheck::open_for(const Demand& demand, const Device& device,
                                const Usage& seen) const {
   const AskedVendor& vendor = list_.vendors[demand.vendor];
   if (vendor.constraints != nullptr && !passes_id_lists(*vendor.constraints, device.id)) {
     return CardReason::kUuidMismatch;
   }
-  if (device.slots <= seen.slots) return CardReason::kTimeSlicingExhausted;
+  if (vendor.rules.slots_count && device.slots <= seen.slots) {
+    return CardReason::kTimeSlicingExhausted;
+  }
+  if (mutex_ && vendor.rules.honours_mutex && seen.slots > 0) {
+    return CardReason::kExclusiveConflict;
+  }
+  return CardReason::kCount;
+}
+
+CardReason CardCheck::has_room(const Demand& demand, const Device& device,
+                               const Usage& seen) const {
+  if (device.partitioned() && mode_ != ScoreMode::kHami) return CardReason::kCount;
+  const VendorRules& rules = list_.vendors[demand.vendor].rules;
+  const CorePercent total = core_total(list_.vendors[demand.vendor], device);
   if (device.memory - seen.memory < memory_of(demand, device)) {
     return CardReason::kInsufficientMemory;
   }
-  if (device.cores - seen.cores < demand.cores) return CardReason::kInsufficientCore;
-  if (vendor.rules.whole_card_is_exclusive && device.cores == kWholeCard &&
-      demand.cores == kWholeCard && seen.slots > 0) {
+  if (rules.cores_count && total - seen.cores < demand.cores) return CardReason::kInsufficientCore;
+  if (rules.whole_card_is_exclusive && total == kWholeCard && demand.cores == kWholeCard &&
+      seen.slots > 0) {
     return CardReason::kExclusiveConflict;
   }
-  if (vendor.rules.full_cores_close_card && device.cores != CorePercent{} &&
-      seen.cores >= device.cores && demand.cores == CorePercent{}) {
+  if (rules.full_cores_close_card && total != CorePercent{} && seen.cores >= total &&
+      demand.cores == CorePercent{}) {
     return CardReason::kComputeUnitsExhausted;
   }
   return CardReason::kCount;

@@ -1,27 +1,32 @@
 /// May this card serve this demand? One reason per card, the first that fails, in the order of
-/// section 10 of the vendor page. Thread rule: one object per decision (it remembers the verdict on
-/// model texts).
+/// the fit table (spec/devices, section 10). Thread rule: one object per decision (it remembers the
+/// verdict on model texts).
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "core/cluster.h"
 #include "core/demand.h"
 #include "core/device.h"
-#include "core/ledger.h"
 #include "core/reject.h"
 
 namespace tessera::core {
 
 class CardCheck {
  public:
-  explicit CardCheck(const DemandList& list) : list_(list), models_(list.vendors.size()) {}
+  CardCheck(const DemandList& list, const Request& request)
+      : list_(list), mutex_(request.mutex), mode_(request.mode), models_(list.vendors.size()) {}
 
   /// Whether the card belongs to those that the pod may look at at all (health, cordon, model,
   /// mode). kCount = yes.
   CardReason eligible(const NodeSpec& node, const Device& device, std::uint32_t vendor);
-  /// Everything after that, against what the container finds in use. kCount = the card fits.
+  /// What comes before the quota: id lists, slots, mutex. `seen` is what the container finds in
+  /// use. kCount = so far it fits.
+  CardReason open_for(const Demand& demand, const Device& device, const Usage& seen) const;
+  /// What comes after it: memory and cores. On a partitioned card the places of instances decide,
+  /// not sums of their rounded figures (N-10); only in HAMi's mode the sums are looked at as well.
   CardReason has_room(const Demand& demand, const Device& device, const Usage& seen) const;
 
  private:
@@ -33,6 +38,8 @@ class CardCheck {
                      const std::string& model);
 
   const DemandList& list_;
+  bool mutex_;
+  ScoreMode mode_;
   std::vector<std::vector<ModelVerdict>>
       models_;  ///< by vendor; cards of a cluster have few models
 };

@@ -36,4 +36,13 @@ struct DemandList {
 /// rounded down.
 MiB memory_of(const Demand& demand, const Device& device);
 
+/// Cores of a card as the checks see them: the pod's mode of use may count in other units than the
+/// card registers.
+inline CorePercent core_total(const AskedVendor& vendor, const Device& device) {
+  if (vendor.constraints == nullptr || vendor.constraints->core_total == CorePercent{}) {
+    return device.cores;
+  }
+  return vendor.constraints->core_total;
+}
+
 }  // namespace tessera::core

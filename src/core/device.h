@@ -22,7 +22,7 @@ struct MigPlacement {
   friend auto operator<=>(const MigPlacement&, const MigPlacement&) = default;
 };
 
-/// A kind of instance that a partitioned card offers (devices/nvidia.md section 14.1).
+/// A kind of instance that a partitioned card offers (device page with MIG, section 14.1).
 struct MigProfile {
   std::string name;
   MiB memory;

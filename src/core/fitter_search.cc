@@ -8,7 +8,7 @@ namespace tessera::core {
 bool Fitter::search_helps(std::uint32_t failed) {
   bool limited = false;
   for (std::uint32_t i = 0; i < failed; ++i) limited = limited || list_.demands[i].limits_later;
-  if (!limited) return false;
+  if (!limited || (quota_.active() && quota_.hopeless())) return false;
   ledger_.rollback(0);
   survey(list_.demands[failed], scratch_);
   return enough(list_.demands[failed], scratch_);
@@ -20,6 +20,9 @@ bool Fitter::search(std::uint32_t demand_index) {
   Survey found;
   survey(demand, found);
   if (!enough(demand, found)) return false;
+  bool final = false;
+  if (search_choice(demand_index, final)) return true;
+  if (final) return false;
   sort_cards(demand, found);
   if (!numa_bound(demand)) return search_cards(demand_index, found.cards, 0, demand.count);
   for (const std::vector<Card>& group : found.groups) {
@@ -29,16 +32,48 @@ bool Fitter::search(std::uint32_t demand_index) {
   return false;
 }
 
+/// The set that a vendor or the links choose, tried before all others; `final` = there are no
+/// others.
+bool Fitter::search_choice(std::uint32_t demand_index, bool& final) {
+  const Demand& demand = list_.demands[demand_index];
+  const bool hooked = list_.vendors[demand.vendor].rules.hooks != nullptr;
+  if (!hooked && !linked(demand)) return false;
+  if (--steps_left_ < 0) {
+    final = true;
+    return false;
+  }
+  const Ledger::Mark mark = ledger_.mark();
+  const Reject told = reject_;
+  Survey listed;
+  const auto order = order_for(demand, listed);
+  bool taken = false;
+  if (const Hooked choice = choose_by_hook(demand_index, order); choice != Hooked::kNoOpinion) {
+    final = true;
+    taken = choice == Hooked::kTaken;
+  } else if (linked(demand)) {
+    taken = hami_mode_ || !numa_bound(demand) ? choose_in_order(demand_index, listed, order)
+                                              : choose_in_groups(demand_index, listed, order);
+  }
+  reject_ = told;
+  if (taken && search(demand_index + 1)) return true;
+  ledger_.rollback(mark);
+  return false;
+}
+
 bool Fitter::search_cards(std::uint32_t demand_index, const std::vector<Card>& cards,
                           std::size_t from, std::int64_t missing) {
-  if (missing == 0) return search(demand_index + 1);
-  const std::size_t end = cards.size() - static_cast<std::size_t>(missing) + 1;
-  for (std::size_t at = from; at < end; ++at) {
+  if (missing == 0) {
+    if (linked(list_.demands[demand_index])) note_links(demand_index, cards);
+    return search(demand_index + 1);
+  }
+  for (std::size_t at = from; at < cards.size(); ++at) {
+    const bool partitioned = node_->spec.devices[cards[at].device].partitioned();
     if (tried_equal(cards, from, at)) continue;
     if (--steps_left_ < 0) return false;
     const Ledger::Mark mark = ledger_.mark();
-    take(demand_index, cards[at]);
-    if (search_cards(demand_index, cards, at + 1, missing - 1)) return true;
+    if (!take_all(demand_index, std::span(cards).subspan(at, 1))) continue;
+    // A partitioned card may serve once more.
+    if (search_cards(demand_index, cards, partitioned ? at : at + 1, missing - 1)) return true;
     ledger_.rollback(mark);
     if (!list_.demands[demand_index].limits_later) return false;
   }
@@ -53,7 +88,7 @@ bool Fitter::tried_equal(const std::vector<Card>& cards, std::size_t from, std::
     const Device& tried = devices[cards[i].device];
     if (tried.slots == candidate.slots && tried.memory == candidate.memory &&
         tried.cores == candidate.cores && tried.numa == candidate.numa &&
-        ledger_.same_state(cards[i].device, cards[at].device)) {
+        tried.mig == candidate.mig && ledger_.same_state(cards[i].device, cards[at].device)) {
       return true;
     }
   }

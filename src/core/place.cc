@@ -29,7 +29,7 @@ Fit fit_node(const Cluster& cluster, const Request& request, NodeId node) {
   }
   result.allocation = fitter.allocation();
   result.key = fitter.node_key();
-  result.score = static_cast<double>(result.key.load) / 10'000.0;
+  result.score = fitter.score();
   return result;
 }
 
@@ -51,8 +51,8 @@ Outcome place(const Cluster& cluster, const Request& request, std::span<const No
   if (!best) return outcome;
   // Only the winner's slices are written down; the same call on the same state gives the same ones.
   fitter.fit(best->node);
-  outcome.decision = Decision{best->node, fitter.allocation(), best->key,
-                              static_cast<double>(best->key.load) / 10'000.0};
+  fitter.node_key();
+  outcome.decision = Decision{best->node, fitter.allocation(), best->key, fitter.score()};
   return outcome;
 }
 

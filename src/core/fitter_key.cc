@@ -1,0 +1,76 @@
+// How good a node is for the pod that Fitter has placed on it.
+#include <algorithm>
+#include <cmath>
+
+#include "core/fitter.h"
+
+namespace tessera::core {
+
+NodeKey Fitter::node_key() { return hami_mode_ ? hami_key() : corrected_key(); }
+
+NodeKey Fitter::corrected_key() {
+  for (std::size_t row = 0; row < list_.vendors.size(); ++row) {
+    const Node::VendorSum sum = node_->sum_of(list_.vendors[row].id);
+    view_[row] = {sum.load_ppm, sum.devices};
+  }
+  // The kept sums are of the node as it is; correct them where this pod changes something, each
+  // device once.
+  changed_.clear();
+  for (const Ledger::OwnUse& own : own_) {
+    if (own.device != Ledger::kAbsent) changed_.push_back(own.device);
+  }
+  for (const Ledger::Entry& entry : ledger_.entries()) changed_.push_back(entry.device);
+  std::sort(changed_.begin(), changed_.end());
+  changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
+  for (const std::uint32_t i : changed_) {
+    const Device& device = node_->spec.devices[i];
+    for (std::size_t row = 0; row < list_.vendors.size(); ++row) {
+      if (list_.vendors[row].id != device.vendor) continue;
+      view_[row].load_sum_ppm += load_ppm(device, ledger_.total(i)) - node_->load[i];
+    }
+  }
+  NodeKey key{0, request_.node_policy->key({view_})};
+  score_ = std::fabs(static_cast<double>(key.load)) / 10'000.0;
+  if (request_.topology && !node_->spec.links.empty()) {
+    for (const std::int64_t value : link_values_) key.topology += value;
+  }
+  if (!has_hooks_) return key;
+  for (const AskedVendor& vendor : list_.vendors) {
+    if (vendor.rules.hooks == nullptr) continue;
+    const auto picks = picks_of(vendor.id);
+    if (picks.empty()) continue;
+    key.topology +=
+        vendor.rules.hooks->topology_score({node_->spec, vendor.id, used_by_others(), picks});
+  }
+  return key;
+}
+
+NodeKey Fitter::hami_key() {
+  float score = hami_node_score(node_->spec, used_by_others());
+  for (const AskedVendor& vendor : list_.vendors) {
+    if (vendor.rules.hooks == nullptr) continue;
+    const auto picks = picks_of(vendor.id);
+    if (picks.empty()) continue;
+    score += vendor.rules.hooks->hami_score({node_->spec, vendor.id, used_by_others(), picks});
+  }
+  score_ = static_cast<double>(score);
+  return {0, request_.hami.node == "spread" ? -ordered(score) : ordered(score)};
+}
+
+std::span<const Usage> Fitter::used_by_others() {
+  if (own_.empty()) return node_->used;
+  others_.resize(node_->used.size());
+  for (std::uint32_t i = 0; i < others_.size(); ++i) others_[i] = ledger_.base(i);
+  return others_;
+}
+
+std::vector<TopologyView::Pick> Fitter::picks_of(VendorId vendor) const {
+  std::vector<TopologyView::Pick> picks;
+  for (const Ledger::Entry& entry : ledger_.entries()) {
+    if (node_->spec.devices[entry.device].vendor != vendor) continue;
+    picks.push_back({entry.slice.position, entry.device});
+  }
+  return picks;
+}
+
+}  // namespace tessera::core
