@@ -240,6 +240,30 @@ TEST_F(ApiTest, TooManyRequestsIsRetriedAfterTheTimeAsked) {
             1);
 }
 
+TEST_F(ApiTest, AWriteThatIsNoLongerWantedIsNotSent) {
+  TestServer server([](const SeenRequest&, TestServer::Connection& c) { c.reply(200, ""); });
+  ApiClient client(at(server), plain_options(), metrics);
+  const ApiResponse refused =
+      client.call({.method = "PATCH", .path = "/x", .still_wanted = [] { return false; }});
+  EXPECT_EQ(refused.status, 0);
+  EXPECT_EQ(refused.error, "no longer wanted");
+  EXPECT_TRUE(client.call({.path = "/y", .still_wanted = [] { return true; }}).ok());
+  EXPECT_EQ(server.seen().size(), 1U);
+}
+
+TEST_F(ApiTest, AWriteThatIsNoLongerWantedIsNotSentAgain) {
+  std::atomic<bool> wanted = true;
+  TestServer server([&](const SeenRequest&, TestServer::Connection& c) {
+    wanted = false;  // the right to write ends while the client waits
+    c.reply(429, "", "Retry-After: 1\r\n");
+  });
+  ApiClient client(at(server), plain_options(), metrics);
+  const ApiResponse answer = client.call(
+      {.method = "POST", .path = "/x", .still_wanted = [&wanted] { return wanted.load(); }});
+  EXPECT_EQ(answer.error, "no longer wanted");
+  EXPECT_EQ(server.seen().size(), 1U);
+}
+
 TEST_F(ApiTest, UnavailableIsRetriedOnlyWhenAskedTo) {
   std::atomic<int> n = 0;
   TestServer server([&](const SeenRequest& r, TestServer::Connection& c) {

@@ -198,6 +198,8 @@ void ApiClient::Impl::start_calls(Lane& lane, MonoTime now) {
 }
 
 Status ApiClient::Impl::start(Call& call, MonoTime now) {
+  if (call.request.still_wanted && !call.request.still_wanted())
+    return fail(Code::kUnavailable, "no longer wanted");
   const Result<const Secrets*> secrets = secrets_.current(now);
   if (!secrets) return tl::unexpected<Error>(secrets.error());
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(call.deadline - now);

@@ -60,6 +60,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   }
 
   void begin_list();
+  void list_now();
   void request_page();
   void on_page(ApiResponse response);
   void on_list_failed(const ApiResponse& response);
@@ -86,8 +87,9 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   Backoff list_backoff;     // what it answers forces a new list
   MonoTime last_forced_list{};
   std::string continue_token, version;
-  bool listed_once = false, list_begun = false;
-  int expired_pages = 0;  // lists in a row that broke off with 410
+  bool listed_once = false;
+  std::uint64_t round = 0;  // of lists: what an earlier one has asked for or planned is void
+  int expired_pages = 0;    // lists in a row that broke off with 410
   std::optional<std::uint64_t> watch;
   MonoTime watch_began{};
   bool watch_had_line = false;
@@ -105,7 +107,9 @@ auto Reflector::Impl::guarded(F f) {
 }
 
 void Reflector::Impl::later(milliseconds delay, void (Impl::*step)()) {
-  client.after(delay, guarded([step](Impl& self) { (self.*step)(); }));
+  client.after(delay, guarded([step, planned = round](Impl& self) {
+                 if (self.round == planned) (self.*step)();
+               }));
 }
 
 std::string Reflector::Impl::url(std::string_view more) const {
@@ -114,9 +118,16 @@ std::string Reflector::Impl::url(std::string_view more) const {
 }
 
 void Reflector::Impl::begin_list() {
+  ++round;
   continue_token.clear();
-  list_begun = false;
-  request_page();
+  if (handlers.on_list_begin) handlers.on_list_begin();
+  if (!stopped) request_page();
+}
+
+/// Whatever is under way, a list or a watch, ends for a list that begins now.
+void Reflector::Impl::list_now() {
+  if (watch) client.cancel(*std::exchange(watch, std::nullopt));
+  begin_list();
 }
 
 void Reflector::Impl::request_page() {
@@ -125,8 +136,9 @@ void Reflector::Impl::request_page() {
   if (!continue_token.empty()) more += "&continue=" + escape_query(continue_token);
   request.path = url(more);
   request.timeout = kListTimeout;
-  client.send(std::move(request),
-              guarded([](Impl& self, ApiResponse response) { self.on_page(std::move(response)); }));
+  client.send(std::move(request), guarded([asked = round](Impl& self, ApiResponse response) {
+                if (self.round == asked) self.on_page(std::move(response));
+              }));
 }
 
 void Reflector::Impl::on_page(ApiResponse response) {
@@ -143,7 +155,6 @@ void Reflector::Impl::on_page(ApiResponse response) {
         page ? "not a list with metadata.resourceVersion and items" : page.error().what));
     return later(list_backoff.next(jitter), &Impl::begin_list);
   }
-  if (!std::exchange(list_begun, true) && handlers.on_list_begin) handlers.on_list_begin();
   items.for_each_element([this](json::Value item) {
     if (!stopped && handlers.on_object) handlers.on_object(item);
   });
@@ -273,6 +284,10 @@ Reflector::Reflector(ApiClient& client, ReflectorOptions options, ReflectorHandl
 Reflector::~Reflector() { stop(); }
 
 void Reflector::start() { impl_->later(milliseconds(0), &Impl::begin_list); }
+
+void Reflector::list_again() {
+  impl_->client.after(milliseconds(0), impl_->guarded([](Impl& self) { self.list_now(); }));
+}
 
 void Reflector::stop() { impl_->stop(); }
 

@@ -30,7 +30,7 @@ struct ReflectorOptions {
 };
 
 struct ReflectorHandlers {
-  std::function<void()> on_list_begin;
+  std::function<void()> on_list_begin;  ///< before the list is asked for
   std::function<void(json::Value object)>
       on_object;  ///< listed, added or modified; valid during the call
   std::function<void(json::Value object)> on_delete;
@@ -43,6 +43,8 @@ class Reflector {
   Reflector(ApiClient& client, ReflectorOptions options, ReflectorHandlers handlers);
   ~Reflector();  ///< stops
   void start();
+  /// Any thread: a list that is asked for from now on, whatever is known already.
+  void list_again();
   void stop();
 
  private:

@@ -266,8 +266,10 @@ TEST_F(ReflectorTest, ListIsTriedUntilTheServerAnswers) {
             return c.reply(200, page(10, ""));
         }
       },
-      2);
-  EXPECT_THAT(journal.steps.all(), ElementsAre("begin", "end(first)"));
+      7);
+  EXPECT_THAT(journal.steps.all(),
+              ElementsAre("begin", "begin", "begin", "begin", "begin", "begin", "end(first)"))
+      << "a list begins when it is asked for: what happens meanwhile is newer than it";
   const auto problems = journal.problems.all();
   ASSERT_EQ(problems.size(),
             5U);  // the cut hit a connection in use before: libcurl itself tried again
@@ -288,9 +290,49 @@ TEST_F(ReflectorTest, TooManyRequestsWaitsAsLongAsAsked) {
         c.line(event("ADDED", "a", 11));
         c.stall();
       },
-      3);
+      4);
   EXPECT_GE(steady_clock::now() - start, milliseconds(1'980));
   EXPECT_EQ(server->count("limit="), 2U);
+}
+
+TEST_F(ReflectorTest, AListAskedForReplacesTheWatch) {
+  std::atomic<int> lists = 0;
+  server = std::make_unique<TestServer>([&](const SeenRequest& r, Connection& c) {
+    if (!r.is_watch()) return c.reply(200, page(10 * ++lists, object("a", lists)));
+    c.begin_chunks();
+    c.line(event("MODIFIED", "b", 10 * lists + 1));
+    c.stall();
+  });
+  client = std::make_unique<ApiClient>(at(*server), client_options(), metrics);
+  Reflector reflector(*client, quick(), journal.handlers());
+  reflector.start();
+  ASSERT_TRUE(journal.steps.wait_for(4));
+  reflector.list_again();
+  ASSERT_TRUE(journal.steps.wait_for(8));
+  EXPECT_THAT(journal.steps.all(),
+              ElementsAre("begin", "+a", "end(first)", "+b", "begin", "+a", "end", "+b"));
+  EXPECT_EQ(journal.problems.size(), 0U);
+  reflector.stop();
+  server->stop();
+}
+
+TEST_F(ReflectorTest, AListAskedForReplacesTheListUnderWay) {
+  std::atomic<int> lists = 0;
+  server = std::make_unique<TestServer>([&](const SeenRequest& r, Connection& c) {
+    if (r.is_watch()) return c.stall();
+    if (++lists == 1) std::this_thread::sleep_for(milliseconds(300));
+    c.reply(200, page(10 * lists, object(lists == 1 ? "old" : "new", 1)));
+  });
+  client = std::make_unique<ApiClient>(at(*server), client_options(), metrics);
+  Reflector reflector(*client, quick(), journal.handlers());
+  reflector.start();
+  ASSERT_TRUE(journal.steps.wait_for(1));
+  reflector.list_again();
+  ASSERT_TRUE(journal.steps.wait_for(4));
+  std::this_thread::sleep_for(milliseconds(400));
+  EXPECT_THAT(journal.steps.all(), ElementsAre("begin", "begin", "+new", "end(first)"));
+  reflector.stop();
+  server->stop();
 }
 
 struct BadLine {

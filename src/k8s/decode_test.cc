@@ -252,6 +252,40 @@ TEST(DecodeNode, ErrorsNameTheField) {
             "metadata.name: expected a string, got an array");
 }
 
+TEST(DecodeLease, ReadsWhoHoldsIt) {
+  json::Parser parser;
+  const auto lease = decode_lease(*parser.parse(R"({"metadata":{"name":"hami-scheduler",
+    "namespace":"kube-system","uid":"u","resourceVersion":"7"},"spec":{"holderIdentity":"a_1",
+    "leaseDurationSeconds":15,"renewTime":"2026-08-21T08:00:00.000001Z","leaseTransitions":3}})"));
+  ASSERT_TRUE(lease) << lease.error().what;
+  EXPECT_EQ(lease->ns + "/" + lease->name, "kube-system/hami-scheduler");
+  EXPECT_EQ(lease->uid + lease->resource_version, "u7");
+  EXPECT_EQ(lease->holder, "a_1");
+  EXPECT_EQ(lease->duration_seconds, 15);
+  EXPECT_EQ(lease->renew_time, "2026-08-21T08:00:00.000001Z");
+}
+
+TEST(DecodeLease, ALeaseThatNobodyHoldsIsInOrder) {
+  json::Parser parser;
+  for (const char* text : {R"({"metadata":{"name":"l"}})", R"({"metadata":{"name":"l"},"spec":{}})",
+                           R"({"metadata":{"name":"l"},"spec":{"holderIdentity":null}})"}) {
+    const auto lease = decode_lease(*parser.parse(text));
+    ASSERT_TRUE(lease) << text;
+    EXPECT_EQ(lease->holder, "");
+    EXPECT_EQ(lease->duration_seconds, 0);
+  }
+}
+
+TEST(DecodeLease, ErrorsNameTheField) {
+  json::Parser parser;
+  EXPECT_EQ(decode_lease(*parser.parse("5")).error().what,
+            "lease: expected an object, got number 5");
+  EXPECT_EQ(decode_lease(*parser.parse(R"({"spec":{"leaseDurationSeconds":"15"}})")).error().what,
+            R"(spec.leaseDurationSeconds: expected a whole number, got string "15")");
+  EXPECT_EQ(decode_lease(*parser.parse(R"({"spec":{"holderIdentity":7}})")).error().what,
+            "spec.holderIdentity: expected a string, got number 7");
+}
+
 TEST(DecodeMeta, ReadsIdentityOfAnyObject) {
   json::Parser parser;
   const auto value =

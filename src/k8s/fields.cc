@@ -90,6 +90,16 @@ void FieldReader::boolean(std::string_view key, bool& target) {
   }
 }
 
+void FieldReader::integer(std::string_view key, std::int64_t& target) {
+  const json::Value value = object_[key];
+  if (value.is_null_or_missing()) return;
+  if (const auto number = value.integer()) {
+    target = *number;
+  } else {
+    fail_with(wrong_kind(path(key), "a whole number", value));
+  }
+}
+
 json::Value FieldReader::object(std::string_view key) {
   const json::Value value = object_[key];
   if (value.is_null_or_missing()) return {};

@@ -1,6 +1,7 @@
 /// Reading of single fields with errors that name them. Internal to the module.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,7 @@ class FieldReader {
   }
   void string(std::string_view key, std::string& target);
   void boolean(std::string_view key, bool& target);
+  void integer(std::string_view key, std::int64_t& target);
   /// String values only; keys that `keep` refuses are not looked at.
   void map(std::string_view key, const std::function<bool(std::string_view)>& keep,
            StringMap& target);
