@@ -205,12 +205,14 @@ std::string words(const QuotaExcess& excess) {
 }
 
 void QuotaBook::set(QuotaSpec quota) {
+  ++version_;
   auto& quotas = tenants_[quota.ns].quotas;
   std::string name = quota.name;
   quotas.insert_or_assign(std::move(name), std::move(quota));
 }
 
 bool QuotaBook::remove(std::string_view ns, std::string_view name) {
+  ++version_;
   const auto tenant = tenants_.find(ns);
   if (tenant == tenants_.end()) return false;
   const auto quota = tenant->second.quotas.find(name);
@@ -227,6 +229,7 @@ void QuotaBook::forget_if_empty(std::string_view ns) {
 
 void QuotaBook::charge(const QuotaSubject& subject, const QuotaNeeds& needs) {
   if (needs.empty()) return;
+  ++version_;
   auto& groups = tenants_[subject.ns].groups;
   auto group = std::lower_bound(groups.begin(), groups.end(), subject,
                                 [](const Tenant::Group& g, const QuotaSubject& s) {
@@ -241,6 +244,7 @@ void QuotaBook::charge(const QuotaSubject& subject, const QuotaNeeds& needs) {
 
 void QuotaBook::uncharge(const QuotaSubject& subject, const QuotaNeeds& needs) {
   if (needs.empty()) return;
+  ++version_;
   const auto tenant = tenants_.find(subject.ns);
   if (tenant == tenants_.end()) return;
   auto& groups = tenant->second.groups;
@@ -303,6 +307,22 @@ QuotaNeeds QuotaBook::used(std::string_view ns) const {
   if (tenant == tenants_.end()) return used;
   for (const Tenant::Group& group : tenant->second.groups) merge(used, group.used, 1);
   return used;
+}
+
+std::vector<std::string> QuotaBook::namespaces() const {
+  std::vector<std::string> names;
+  names.reserve(tenants_.size());
+  for (const auto& [ns, tenant] : tenants_) names.push_back(ns);
+  return names;
+}
+
+QuotaBook QuotaBook::with_quotas() const {
+  QuotaBook copy;
+  copy.version_ = version_;
+  for (const auto& [ns, tenant] : tenants_) {
+    if (!tenant.quotas.empty()) copy.tenants_.emplace(ns, tenant);
+  }
+  return copy;
 }
 
 bool operator==(const QuotaBook& a, const QuotaBook& b) { return a.tenants_ == b.tenants_; }

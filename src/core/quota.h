@@ -103,6 +103,12 @@ class QuotaBook {
   std::vector<Row> rows() const;  ///< by namespace, then name
   /// What all pods of a namespace hold.
   QuotaNeeds used(std::string_view ns) const;
+  /// With a quota or with use, in byte order.
+  std::vector<std::string> namespaces() const;
+  /// A copy of the namespaces that have quotas, for readers elsewhere.
+  QuotaBook with_quotas() const;
+  /// Grows with every change.
+  std::uint64_t version() const { return version_; }
   friend bool operator==(const QuotaBook&, const QuotaBook&);
 
  private:
@@ -121,6 +127,7 @@ class QuotaBook {
   void forget_if_empty(std::string_view ns);
   QuotaNeeds used_in_scope(const Tenant& tenant, const QuotaSpec& quota) const;
   std::map<std::string, Tenant, std::less<>> tenants_;
+  std::uint64_t version_ = 0;  // not part of the contents
 };
 
 }  // namespace tessera::core
