@@ -30,6 +30,7 @@ struct Grant {
   MiB memory;
   CorePercent cores;
   std::optional<MigSlice> mig;  ///< memory and cores are the profile's then
+  std::uint64_t traits = 0;     ///< the pod's bits for the vendor (Constraints::traits)
   friend bool operator==(const Grant&, const Grant&) = default;
 };
 

@@ -135,8 +135,13 @@ Allocation Fitter::allocation() const {
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const Ledger::Slice& slice = entries[i].slice;
     const Device& device = node_->spec.devices[entries[i].device];
-    Grant grant{slice.position,     device.vendor,     device.id,
-                slice.usage.memory, slice.usage.cores, std::nullopt};
+    Grant grant{slice.position,
+                device.vendor,
+                device.id,
+                slice.usage.memory,
+                slice.usage.cores,
+                std::nullopt,
+                request_.traits_of(device.vendor)};
     if (slice.mig) grant.mig = MigSlice{(*device.mig)[profiles_[i]].name, *slice.mig};
     result.grants.push_back(std::move(grant));
   }

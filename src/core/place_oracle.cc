@@ -387,7 +387,10 @@ Outcome place_oracle(const Cluster& cluster, const Request& request,
     Allocation allocation;
     allocation.node = spec.name;
     for (const Position& position : request.positions) allocation.kinds.push_back(position.kind);
-    for (const Chosen& c : oracle.chosen) allocation.grants.push_back(c.grant);
+    for (const Chosen& c : oracle.chosen) {
+      allocation.grants.push_back(c.grant);
+      allocation.grants.back().traits = request.traits_of(c.grant.vendor);
+    }
     outcome.decision = Decision{id, allocation, key, static_cast<double>(key.load) / 10'000.0};
   }
   return outcome;

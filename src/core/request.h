@@ -67,6 +67,13 @@ struct Request {
   HamiPolicies hami;  ///< read in ScoreMode::kHami only
   QuotaSubject subject;
 
+  /// Constraints::traits for this vendor, 0 without constraints.
+  std::uint64_t traits_of(VendorId vendor) const {
+    for (const Constraints& c : constraints)
+      if (c.vendor == vendor) return c.traits;
+    return 0;
+  }
+
   bool asks_devices() const {
     for (const Position& p : positions)
       if (!p.asks.empty()) return true;
