@@ -1,5 +1,5 @@
 // A word without an order of its own: it asks for the set of cards with the best links
-// (core/topology.h). In a chain it is no key.
+// (core/topology.h). In a chain all cards are equal to it.
 #include "policies/registry_rows.h"
 
 namespace tessera::policies {

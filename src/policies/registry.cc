@@ -28,8 +28,9 @@ auto find(const Rows& rows, std::string_view name) -> decltype(&rows[0]()) {
 
 /// Words that leave cards equal get the key of HAMi's default behind them.
 bool orders_cards(const std::vector<const core::DevicePolicy*>& chain) {
-  return std::any_of(chain.begin(), chain.end(),
-                     [](const auto* policy) { return policy != &device_mutex(); });
+  return std::any_of(chain.begin(), chain.end(), [](const auto* policy) {
+    return policy != &device_mutex() && policy != &device_topology();
+  });
 }
 
 template <class Rows>
@@ -53,7 +54,6 @@ std::vector<std::string> node_policy_names() { return names(kNodePolicies); }
 std::vector<std::string> device_policy_names() { return names(kDevicePolicies); }
 
 void complete_device_chain(std::vector<const core::DevicePolicy*>& chain) {
-  chain.erase(std::remove(chain.begin(), chain.end(), &device_topology()), chain.end());
   if (!orders_cards(chain)) chain.push_back(&device_spread());
 }
 

@@ -17,8 +17,8 @@ const core::DevicePolicy* find_device_policy(std::string_view name);  ///< nullp
 std::vector<std::string> node_policy_names();
 std::vector<std::string> device_policy_names();
 
-/// What parse_device_chain does last: "topology-aware" is no key and is taken out; where nothing
-/// but it and "mutex" was named, "spread" decides behind them. Never empty afterwards.
+/// What parse_device_chain does last: where nothing but "mutex" and "topology-aware" was named,
+/// "spread" decides behind them. Never empty afterwards.
 void complete_device_chain(std::vector<const core::DevicePolicy*>& chain);
 /// "spread" or "numa,binpack": trimmed, first occurrence kept, completed. Errors name the word and
 /// list the valid ones.

@@ -99,9 +99,9 @@ TEST(DeviceChain, Table) {
   EXPECT_EQ(chain_text("numa , binpack"), "numa;binpack;");
   EXPECT_EQ(chain_text("mutex"), "mutex;spread;") << "equally shared cards: the emptier one";
   EXPECT_EQ(chain_text("mutex,binpack"), "mutex;binpack;");
-  EXPECT_EQ(chain_text("topology-aware"), "spread;") << "no key of its own";
-  EXPECT_EQ(chain_text("binpack, topology-aware"), "binpack;");
-  EXPECT_EQ(chain_text("topology-aware,mutex"), "mutex;spread;");
+  EXPECT_EQ(chain_text("topology-aware"), "topology-aware;spread;") << "no key of its own";
+  EXPECT_EQ(chain_text("binpack, topology-aware"), "binpack;topology-aware;");
+  EXPECT_EQ(chain_text("topology-aware,mutex"), "topology-aware;mutex;spread;");
   EXPECT_EQ(parse_device_chain("x").error().code, Code::kInvalid);
 }
 

@@ -56,7 +56,9 @@ std::vector<const core::DevicePolicy*> device_policies(
   const std::string* value = k8s::find(pod.annotations, kDevicePolicyKey);
   if (value == nullptr) return fallback;
   auto chain = device_chain(*value, warnings);
-  return chain.empty() ? fallback : chain;
+  if (chain.empty()) return fallback;
+  policies::complete_device_chain(chain);
+  return chain;
 }
 
 bool names(const std::vector<const core::DevicePolicy*>& chain, std::string_view word) {

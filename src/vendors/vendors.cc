@@ -51,7 +51,10 @@ Result<Vendors> Vendors::make(DeviceConfig config) {
 
 core::VendorTable Vendors::rules() const {
   core::VendorTable table;
-  for (const Vendor& v : vendors_) table.push_back(v.rules);
+  for (const Vendor& v : vendors_) {
+    table.push_back(v.rules);
+    table.back().word = v.word;
+  }
   return table;
 }
 
