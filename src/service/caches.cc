@@ -68,10 +68,19 @@ void Caches::list_begins(Listing& listing) const {
   listing.named.clear();
 }
 
-/// Both flags are set on the state thread, behind everything that the list has posted.
-void Caches::mark_synced(std::atomic<bool>& flag) {
-  if (flag.exchange(true)) return;
-  if (synced() && on_synced) on_synced();
+void Caches::refresh(std::function<void()> done) {
+  refresh_asked_ = clock_.mono();
+  refreshed_ = std::move(done);
+  nodes_->list_again();
+  pods_->list_again();
+}
+
+void Caches::list_complete(std::atomic<bool>& synced_flag, MonoTime& listed, MonoTime begin) {
+  listed = begin;
+  if (!synced_flag.exchange(true) && synced() && on_synced) on_synced();
+  const bool fresh =
+      refreshed_ && pods_listed_ >= refresh_asked_ && nodes_listed_ >= refresh_asked_;
+  if (fresh) std::exchange(refreshed_, nullptr)();
 }
 
 client::ReflectorHandlers Caches::pod_handlers() {
@@ -86,7 +95,7 @@ client::ReflectorHandlers Caches::pod_handlers() {
                 pod_listing_.named = {};
                 state_.post([this, named, begin = pod_listing_.begin] {
                   books_.pods_listed(*named, begin);
-                  mark_synced(pods_synced_);
+                  list_complete(pods_synced_, pods_listed_, begin);
                 });
               },
           .on_problem =
@@ -108,7 +117,7 @@ client::ReflectorHandlers Caches::node_handlers() {
                 node_listing_.named = {};
                 state_.post([this, named, begin = node_listing_.begin] {
                   books_.nodes_listed(*named, begin);
-                  mark_synced(nodes_synced_);
+                  list_complete(nodes_synced_, nodes_listed_, begin);
                 });
               },
           .on_problem =

@@ -34,6 +34,9 @@ class Caches {
   bool synced() const { return pods_synced_ && nodes_synced_; }
   /// What is still missing, in words; "" when synced.
   std::string missing() const;
+  /// State thread: lists everything anew. `done` runs there once every list that began after this
+  /// call is complete; a later call takes the place of an earlier one.
+  void refresh(std::function<void()> done);
 
   std::function<void()> on_synced;  ///< state thread, once
 
@@ -51,7 +54,8 @@ class Caches {
   void node_object(json::Value object);
   void node_deleted(json::Value object);
   void list_begins(Listing& listing) const;
-  void mark_synced(std::atomic<bool>& flag);
+  /// State thread, behind everything that the list has posted.
+  void list_complete(std::atomic<bool>& synced, MonoTime& listed, MonoTime begin);
 
   TaskThread& state_;
   const LiveReader& live_;
@@ -60,6 +64,9 @@ class Caches {
   const Clock& clock_;
   Listing pod_listing_, node_listing_;
   std::atomic<bool> pods_synced_{false}, nodes_synced_{false};
+  MonoTime pods_listed_{}, nodes_listed_{};  ///< when the last complete list began; state thread
+  MonoTime refresh_asked_{};
+  std::function<void()> refreshed_;
   std::unique_ptr<client::Reflector> pods_, nodes_;
 };
 
