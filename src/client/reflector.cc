@@ -166,6 +166,8 @@ void Reflector::Impl::on_page(ApiResponse response) {
 
 void Reflector::Impl::on_list_failed(const ApiResponse& response) {
   report(fmt::format("list of {}: {}", options.path, response.message()));
+  if (handlers.on_list_refused) handlers.on_list_refused(response.status);
+  if (stopped) return;
   if (response.status == 410 && !continue_token.empty()) {
     // The snapshot that the pages come from was compacted away. After the second time in a row ask
     // for all at once.

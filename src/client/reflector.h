@@ -36,6 +36,7 @@ struct ReflectorHandlers {
   std::function<void(json::Value object)> on_delete;
   std::function<void(bool first)> on_list_end;               ///< the picture is complete
   std::function<void(std::string_view problem)> on_problem;  ///< for the log and a metric
+  std::function<void(int status)> on_list_refused;  ///< the server's answer; 0 = there was none
 };
 
 class Reflector {
