@@ -185,7 +185,10 @@ void Binder::succeed(const JobPtr& job) {
 
 void Binder::fail_job(const JobPtr& job, const std::string& problem, bool end_reservation) {
   const k8s::BindArgs args = job->args;
-  if (end_reservation) p_.books.end_reservation(args.pod_uid);
+  if (end_reservation) {
+    p_.books.end_reservation(args.pod_uid);
+    p_.measures.rolled_back.increment();
+  }
   p_.measures.bind_failed.increment();
   p_.measures.bind_duration.observe(seconds(job->arrived, p_.clock.mono()));
   close(job, problem);

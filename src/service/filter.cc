@@ -111,15 +111,20 @@ bool Filter::prepare(FilterCall& call, std::string body) {
   return true;
 }
 
+double Filter::time_taken(const FilterCall& call) const {
+  return std::chrono::duration<double>(clock_.mono() - call.arrived).count();
+}
+
 void Filter::refuse(FilterCall& call, std::string_view error) {
   measures_.filter_errors.increment();
+  measures_.answered(Verb::kFilter, 500, time_taken(call));
   call.answer(k8s::encode_filter_error(error));
 }
 
 void Filter::send(FilterCall& call, const k8s::FilterResult& result) {
-  call.answer(k8s::encode_filter_result(result));
-  measures_.filter_duration.observe(
-      std::chrono::duration<double>(clock_.mono() - call.arrived).count());
+  std::string text = k8s::encode_filter_result(result);
+  measures_.answered(Verb::kFilter, 200, time_taken(call));
+  call.answer(std::move(text));
 }
 
 void Filter::pass_through(FilterCall& call) {
@@ -217,8 +222,8 @@ void Filter::answer_placed(FilterCall& call, const core::Outcome& outcome,
   if (!reserved) return fail_placing(call, reserved.error().what);
   record.request = std::move(call.request);
   const std::string node = books_.cluster().node(decision.node).spec.name;
+  measures_.count_attempt(true, vendor_words(*record.request, call.reader->vendors()));
   answer_node(call, node);
-  measures_.scheduled.increment();
   events_.write(target_of(pod), EventType::kNormal, "FilteringSucceed",
                 fmt::format("find fit node({}), {} nodes not fit, {} nodes fit({}:{:.2f})", node,
                             outcome.rejected.size(), names.size() - outcome.rejected.size(), node,
@@ -234,8 +239,8 @@ void Filter::answer_nowhere(FilterCall& call, const core::Outcome& outcome,
     add_reject(result, names[rejected.candidate], rejected.reject);
     measures_.count_reject(rejected.reject);
   }
+  measures_.count_attempt(false, vendor_words(call.request, call.reader->vendors()));
   send(call, result);
-  measures_.unschedulable.increment();
   std::vector<std::pair<std::string, std::string>> texts = std::move(result.failed);
   texts.insert(texts.end(), std::make_move_iterator(result.unresolvable.begin()),
                std::make_move_iterator(result.unresolvable.end()));

@@ -74,6 +74,7 @@ class Filter {
                       const std::vector<std::string_view>& names);
   void fail_placing(FilterCall& call, const std::string& problem);
   void send(FilterCall& call, const k8s::FilterResult& result);
+  double time_taken(const FilterCall& call) const;  ///< seconds since it arrived
 
   const LiveReader& live_;
   Books& books_;

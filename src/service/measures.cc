@@ -1,51 +1,104 @@
 #include "service/measures.h"
 
+#include <algorithm>
+#include <vector>
+
+#include "base/text.h"
+
 namespace tessera::service {
+namespace {
+
+constexpr std::array<std::string_view, 3> kVerbWords = {"filter", "bind", "webhook"};
+
+obs::Counter of_resource(obs::Metrics& m, std::string_view name, std::string_view help,
+                         std::string_view resource) {
+  return m.counter(name, help, {{"resource", std::string(resource)}});
+}
+
+obs::Counter restarts(obs::Metrics& m, std::string_view resource) {
+  return of_resource(m, "tessera_watch_restarts_total",
+                     "Lists and watches that ended with a problem and began anew.", resource);
+}
+
+obs::Counter undecodable(obs::Metrics& m, std::string_view resource) {
+  return of_resource(m, "tessera_undecodable_objects_total",
+                     "Objects from the API server that could not be read.", resource);
+}
+
+obs::Counter attempts(obs::Metrics& m, std::string_view result, const std::string& vendors) {
+  return m.counter("tessera_schedule_attempts_total", "Filter calls by outcome.",
+                   {{"result", std::string(result)}, {"vendor", vendors}});
+}
+
+obs::Counter binds(obs::Metrics& m, std::string_view result) {
+  return m.counter("tessera_bind_total", "Bind calls by outcome.",
+                   {{"result", std::string(result)}});
+}
+
+}  // namespace
 
 Measures::Measures(obs::Metrics& m)
     : metrics(m),
-      filter_duration(m.histogram("tessera_filter_duration_seconds",
-                                  "Time from the request to the answer of a filter call.",
-                                  obs::latency_bounds())),
       bind_duration(m.histogram("tessera_bind_duration_seconds",
-                                "Time from the request to the answer of a bind call.",
+                                "Time from a bind call's arrival to its answer, waiting included.",
                                 obs::latency_bounds())),
-      webhook_duration(m.histogram("tessera_webhook_duration_seconds",
-                                   "Time taken by an admission call.", obs::latency_bounds())),
-      lock_wait(m.histogram("tessera_lock_wait_seconds",
+      lock_wait(m.histogram("tessera_node_lock_wait_seconds",
                             "Time a bind waited for the lock of its node.", obs::latency_bounds())),
-      lock_held(m.histogram("tessera_lock_held_seconds",
+      lock_held(m.histogram("tessera_node_lock_held_seconds",
                             "Time from taking a node lock until its release was seen.",
                             obs::latency_bounds())),
-      scheduled(m.counter("tessera_schedule_attempts_total", "Filter calls by outcome.",
-                          {{"result", "scheduled"}})),
-      unschedulable(m.counter("tessera_schedule_attempts_total", "Filter calls by outcome.",
-                              {{"result", "unschedulable"}})),
-      filter_errors(m.counter("tessera_schedule_attempts_total", "Filter calls by outcome.",
-                              {{"result", "error"}})),
-      simulated(m.counter("tessera_schedule_attempts_total", "Filter calls by outcome.",
-                          {{"result", "simulated"}})),
-      passed_through(m.counter("tessera_schedule_attempts_total", "Filter calls by outcome.",
-                               {{"result", "no_device"}})),
-      bound(m.counter("tessera_bind_total", "Bind calls by outcome.", {{"result", "bound"}})),
-      bind_failed(
-          m.counter("tessera_bind_total", "Bind calls by outcome.", {{"result", "failed"}})),
-      bind_dropped(
-          m.counter("tessera_bind_total", "Bind calls by outcome.", {{"result", "dropped"}})),
+      allocate_duration(
+          m.histogram("tessera_allocate_duration_seconds",
+                      "Time from bind until the node's agent reported success or failure.",
+                      {0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300})),
+      filter_errors(attempts(m, "error", "")),
+      simulated(attempts(m, "simulated", "")),
+      passed_through(attempts(m, "no_device", "")),
+      bound(binds(m, "bound")),
+      bind_failed(binds(m, "failed")),
+      bind_dropped(binds(m, "dropped")),
       lock_contention(m.counter("tessera_node_lock_contention_total",
                                 "Bind calls that gave up waiting for the lock of their node.")),
-      watch_problems_pods(m.counter("tessera_watch_problems_total",
-                                    "Lists and watches that ended with a problem.",
-                                    {{"resource", "pods"}})),
-      watch_problems_nodes(m.counter("tessera_watch_problems_total",
-                                     "Lists and watches that ended with a problem.",
-                                     {{"resource", "nodes"}})),
-      undecodable_pods(m.counter("tessera_undecodable_objects_total",
-                                 "Objects from the API server that could not be read.",
-                                 {{"resource", "pods"}})),
-      undecodable_nodes(m.counter("tessera_undecodable_objects_total",
-                                  "Objects from the API server that could not be read.",
-                                  {{"resource", "nodes"}})) {
+      allocate_failed(m.counter("tessera_allocate_failed_total",
+                                "Pods whose node's agent reported that it could not serve them.")),
+      rolled_back(m.counter("tessera_reservations_rolled_back_total",
+                            "Reservations given back because their bind failed.")),
+      watch_problems_pods(restarts(m, "pods")),
+      watch_problems_nodes(restarts(m, "nodes")),
+      watch_problems_quotas(restarts(m, "resourcequotas")),
+      watch_problems_leases(restarts(m, "leases")),
+      undecodable_pods(undecodable(m, "pods")),
+      undecodable_nodes(undecodable(m, "nodes")),
+      undecodable_quotas(undecodable(m, "resourcequotas")),
+      undecodable_leases(undecodable(m, "leases")),
+      self_check_runs(
+          m.counter("tessera_self_check_runs_total", "Comparisons of the books with a rebuild.")),
+      self_check_differences(
+          m.counter("tessera_self_check_differences_total",
+                    "Differences between the books and a rebuild; every one is a fault.")),
+      scrape_duplicates(m.counter("tessera_metrics_duplicates_total",
+                                  "Rows left out of a page of metrics because an equal one was in "
+                                  "it already.")),
+      scrape_duration(m.histogram("tessera_metrics_page_seconds", "Time to make a page of metrics.",
+                                  obs::latency_bounds())),
+      lock_expired_(m.counter("tessera_node_lock_expired_total",
+                              "Node locks put aside because they were older than the limit.")),
+      lock_dangling_(m.counter("tessera_node_lock_dangling_total",
+                               "Node locks put aside because nobody would release them.")) {
+  for (std::size_t verb = 0; verb < kVerbs; ++verb) {
+    for (std::size_t code = 0; code < kCodes.size(); ++code) {
+      durations_[verb][code] = m.histogram(
+          "tessera_extender_request_duration_seconds",
+          "Time from the arrival of a call to its answer, by what the answer means.",
+          obs::latency_bounds(),
+          {{"verb", std::string(kVerbWords[verb])}, {"code", std::to_string(kCodes[code])}});
+    }
+  }
+  for (std::size_t i = 0; i < webhook_results_.size(); ++i) {
+    webhook_results_[i] =
+        m.counter("tessera_webhook_requests_total", "Admission reviews by outcome.",
+                  {{"result", std::string(webhook_result_word(static_cast<WebhookResult>(i)))}});
+  }
   const auto reject = [&m](std::string_view reason) {
     return m.counter("tessera_node_reject_total", "Nodes that a filter call refused, by reason.",
                      {{"reason", std::string(reason)}});
@@ -55,6 +108,29 @@ Measures::Measures(obs::Metrics& m)
   for (std::size_t i = 0; i < card_rejects_.size(); ++i) {
     card_rejects_[i] = reject(core::card_reason_word(static_cast<core::CardReason>(i)));
   }
+}
+
+void Measures::answered(Verb verb, int code, double seconds) const {
+  const auto* found = std::find(kCodes.begin(), kCodes.end(), code);
+  const auto index =
+      found == kCodes.end() ? kCodes.size() - 1 : static_cast<std::size_t>(found - kCodes.begin());
+  durations_[static_cast<std::size_t>(verb)][index].observe(seconds);
+}
+
+void Measures::count_webhook(WebhookResult result) const {
+  webhook_results_[static_cast<std::size_t>(result)].increment();
+}
+
+void Measures::count_attempt(bool scheduled, const std::string& vendors) const {
+  const std::lock_guard guard(attempts_->mutex);
+  auto found = attempts_->counters.find({scheduled, vendors});
+  if (found == attempts_->counters.end()) {
+    found = attempts_->counters
+                .emplace(std::pair(scheduled, vendors),
+                         attempts(metrics, scheduled ? "scheduled" : "unschedulable", vendors))
+                .first;
+  }
+  found->second.increment();
 }
 
 void Measures::count_reject(const core::Reject& reject) const {
@@ -67,11 +143,22 @@ void Measures::count_reject(const core::Reject& reject) const {
 }
 
 void Measures::count_stale_lock(std::string_view reason) const {
+  (reason == "expired" ? lock_expired_ : lock_dangling_).increment();
   metrics
       .counter("tessera_node_lock_stale_total",
                "Node locks that were released or taken over because nobody would release them.",
                {{"reason", std::string(reason)}})
       .increment();
+}
+
+std::string vendor_words(const core::Request& request, const vendors::Vendors& vendors) {
+  std::vector<std::string> words;
+  for (const core::Constraints& constraints : request.constraints) {
+    if (constraints.vendor.v < vendors.all().size()) {
+      words.push_back(vendors.at(constraints.vendor).word);
+    }
+  }
+  return text::join(words, "+");
 }
 
 }  // namespace tessera::service

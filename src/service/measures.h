@@ -1,31 +1,67 @@
-/// The counters and histograms of the service, made once and handed around. Names: spec/metrics.md
-/// section 8. Thread rule: every handle may be used from any thread.
+/// The counters and histograms of the service, made once and handed around. Names and meaning:
+/// docs/metrics.md. Thread rule: every handle may be used from any thread.
 #pragma once
 
 #include <array>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/reject.h"
+#include "core/request.h"
 #include "obs/metrics.h"
+#include "service/webhook.h"
+#include "vendors/vendors.h"
 
 namespace tessera::service {
+
+/// The extender's and the webhook's calls that are timed, by how they ended. HTTP always says 200
+/// to kube-scheduler; the code told here is what the answer means: 200, 403 for a denial, 400 for
+/// what cannot be read, 500 for an Error.
+enum class Verb : std::uint8_t { kFilter, kBind, kWebhook };
 
 struct Measures {
   explicit Measures(obs::Metrics& metrics);
 
   obs::Metrics& metrics;
-  obs::Histogram filter_duration, bind_duration, webhook_duration, lock_wait, lock_held;
-  obs::Counter scheduled, unschedulable, filter_errors, simulated, passed_through;
-  obs::Counter bound, bind_failed, bind_dropped, lock_contention;
-  obs::Counter watch_problems_pods, watch_problems_nodes, undecodable_pods, undecodable_nodes;
+  obs::Histogram bind_duration, lock_wait, lock_held, allocate_duration;
+  obs::Counter filter_errors, simulated, passed_through;
+  obs::Counter bound, bind_failed, bind_dropped, lock_contention, allocate_failed;
+  obs::Counter rolled_back;
+  obs::Counter watch_problems_pods, watch_problems_nodes, watch_problems_quotas,
+      watch_problems_leases;
+  obs::Counter undecodable_pods, undecodable_nodes, undecodable_quotas, undecodable_leases;
+  obs::Counter self_check_runs, self_check_differences;
+  obs::Counter scrape_duplicates;
+  obs::Histogram scrape_duration;
 
+  void answered(Verb verb, int code, double seconds) const;
+  void count_webhook(WebhookResult result) const;
+  /// A filter call that was decided; vendors: see vendor_words.
+  void count_attempt(bool scheduled, const std::string& vendors) const;
   void count_reject(const core::Reject& reject) const;
   void count_stale_lock(std::string_view reason) const;
 
  private:
+  static constexpr std::array kCodes = {200, 400, 403, 500};
+  static constexpr std::size_t kVerbs = 3, kResults = 4;
+  struct Attempts {
+    std::mutex mutex;
+    std::map<std::pair<bool, std::string>, obs::Counter> counters;
+  };
+
+  std::array<std::array<obs::Histogram, kCodes.size()>, kVerbs> durations_;
+  std::array<obs::Counter, kResults> webhook_results_;
   std::array<obs::Counter, static_cast<std::size_t>(core::CardReason::kCount)> card_rejects_;
-  obs::Counter unregistered_, too_few_devices_;
+  obs::Counter unregistered_, too_few_devices_, lock_expired_, lock_dangling_;
+  // Few words, made when first seen: the table of vendors may be replaced while we run.
+  std::shared_ptr<Attempts> attempts_ = std::make_shared<Attempts>();
 };
+
+/// The words of the vendors a pod asks for, joined by "+"; "" when it asks for none.
+std::string vendor_words(const core::Request& request, const vendors::Vendors& vendors);
 
 }  // namespace tessera::service

@@ -28,6 +28,15 @@ std::string too_long(std::size_t limit, std::string_view flag) {
                      flag.empty() ? "" : ", see ", flag);
 }
 
+double seconds_since(const Scheduler& s, MonoTime begin) {
+  return std::chrono::duration<double>(s.clock.mono() - begin).count();
+}
+
+int webhook_code(WebhookResult result) {
+  if (result == WebhookResult::kDenied) return 403;
+  return result == WebhookResult::kError ? 400 : 200;
+}
+
 void handle_filter(Scheduler& s, http::Request&& request, const http::Responder& respond) {
   std::shared_ptr<FilterCall> call(s.filter_calls.take().release(),
                                    [&pool = s.filter_calls](FilterCall* done) {
@@ -45,7 +54,8 @@ void handle_filter(Scheduler& s, http::Request&& request, const http::Responder&
 }
 
 void handle_bind(Scheduler& s, http::Request&& request, const http::Responder& respond) {
-  const auto answer = [respond](const std::string& error) {
+  const auto answer = [&s, respond, arrived = s.clock.mono()](const std::string& error) {
+    s.measures.answered(Verb::kBind, error.empty() ? 200 : 500, seconds_since(s, arrived));
     respond({.body = k8s::encode_bind_result(error)});
   };
   json::Parser parser;
@@ -71,9 +81,9 @@ void handle_webhook(Scheduler& s, http::Request&& request, const http::Responder
   const auto reader = s.live.get();
   WebhookAnswer answer =
       answer_admission(parser, std::move(request.body), reader->vendors(), options, type);
+  s.measures.count_webhook(answer.result);
+  s.measures.answered(Verb::kWebhook, webhook_code(answer.result), seconds_since(s, arrived));
   respond({.body = std::move(answer.body)});
-  s.measures.webhook_duration.observe(
-      std::chrono::duration<double>(s.clock.mono() - arrived).count());
 }
 
 void handle_metrics(Scheduler& s, const http::Responder& respond) {

@@ -264,10 +264,11 @@ TEST_F(FilterTest, MetricsShowDevicesPodsAndDecisions) {
       metric(
           R"(hami_vgpu_memory_allocated_bytes{container_index="0",device_uuid="n1-card0",namespace="default",node="n1",pod="p",zone="vGPU"})"),
       1024.0 * 1024 * 1024);
-  EXPECT_EQ(metric(R"(tessera_schedule_attempts_total{result="scheduled"})"), 1);
+  EXPECT_EQ(metric(R"(tessera_schedule_attempts_total{result="scheduled",vendor="NVIDIA"})"), 1);
   EXPECT_EQ(metric(R"(tessera_bind_total{result="bound"})"), 1);
-  EXPECT_EQ(metric("tessera_filter_duration_seconds_count"), 1);
-  EXPECT_EQ(metric("tessera_lock_wait_seconds_count"), 1);
+  EXPECT_EQ(metric(R"(tessera_extender_request_duration_seconds_count{code="200",verb="filter"})"),
+            1);
+  EXPECT_EQ(metric("tessera_node_lock_wait_seconds_count"), 1);
   EXPECT_EQ(metric(R"(tessera_cache_objects{resource="nodes"})"), 1);
 }
 
