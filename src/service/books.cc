@@ -19,11 +19,13 @@ std::string key_of(std::string_view ns, std::string_view name) {
 }
 
 bool same_spec(const core::NodeSpec& a, const core::NodeSpec& b) {
-  return a.devices == b.devices && a.offered == b.offered && a.cordoned == b.cordoned;
+  return a.devices == b.devices && a.offered == b.offered && a.cordoned == b.cordoned &&
+         a.links == b.links && a.traits == b.traits;
 }
 
 bool same_grants(const core::Allocation& a, const core::Allocation& b) {
-  return a.node == b.node && a.kinds == b.kinds && a.grants == b.grants;
+  return a.node == b.node && a.kinds == b.kinds && a.grants == b.grants &&
+         a.stray_mig == b.stray_mig && a.subject == b.subject;
 }
 
 }  // namespace
@@ -42,6 +44,23 @@ Books::Books(core::VendorTable rules, const Clock& clock, std::chrono::milliseco
                                "Reservations that ended because no bind followed in time.")),
       bad_registers_(metrics.counter("tessera_node_register_problems_total",
                                      "Register annotations that could not be read.")) {}
+
+// ---- room
+
+void Books::tell_room(std::string_view node, std::string_view ns) const {
+  if (on_room) on_room(node, ns);
+}
+
+/// Ends what the pod holds, in any state.
+bool Books::release(const std::string& uid) {
+  reserved_.erase(uid);
+  const core::Hold* hold = cluster_.hold({uid});
+  if (hold == nullptr) return false;
+  const std::string node = hold->allocation.node, ns = hold->allocation.subject.ns;
+  cluster_.release({uid});
+  tell_room(node, ns);
+  return true;
+}
 
 // ---- pods
 
@@ -64,7 +83,7 @@ PodRecord& Books::note_pod(const std::string& ns, const std::string& name, const
 }
 
 void Books::apply(PodFact fact) {
-  if (fact.uid.empty() || deleted_.contains(fact.uid)) return;
+  if (fact.uid.empty() || deleted_.contains(fact.uid) || outdated(fact.generation)) return;
   const auto known = pods_.find(fact.uid);
   if (known == pods_.end() && !fact.asks_devices) return;
   if (known != pods_.end() && known->second.seen && fact.version != 0 &&
@@ -86,8 +105,7 @@ void Books::settle(PodRecord& pod, PodFact& fact) {
       fact.unschedulable_since && fact.unschedulable_since != pod.fact.unschedulable_since;
   report_problem(fact, pod.fact.problem);
   if (fact.finished) {
-    cluster_.release({fact.uid});
-    reserved_.erase(fact.uid);
+    release(fact.uid);
     pod.request.reset();
   } else if (fact.node.empty()) {
     settle_unbound(pod, fact, condition_is_new);
@@ -123,11 +141,11 @@ void Books::settle_bound(PodRecord& pod, PodFact& fact) {
       core::Allocation allocation = hold->allocation;
       cluster_.confirm({fact.uid}, std::move(allocation));
     } else {
-      cluster_.release({fact.uid});
+      release(fact.uid);
     }
   }
   reserved_.erase(fact.uid);
-  if (fact.init_finished) cluster_.finish_init({fact.uid});
+  if (fact.init_finished && cluster_.finish_init({fact.uid})) tell_room(fact.node, fact.ns);
   const bool told = pod.fact.annotated_node == fact.annotated_node && pod.fact.node == fact.node;
   if (!fact.annotated_node.empty() && fact.annotated_node != fact.node && !told) {
     node_mismatches_.increment();
@@ -150,8 +168,7 @@ void Books::report_problem(const PodFact& fact, const std::string& before) {
 }
 
 void Books::forget(const std::string& uid) {
-  cluster_.release({uid});
-  reserved_.erase(uid);
+  release(uid);
   if (deleted_.insert(uid).second) deleted_order_.push_back(uid);
   if (deleted_order_.size() > kRememberDeleted) {
     deleted_.erase(deleted_order_.front());
@@ -161,6 +178,10 @@ void Books::forget(const std::string& uid) {
 
 void Books::remove_pod(std::string uid) {
   forget(uid);
+  erase_record(uid);
+}
+
+void Books::erase_record(const std::string& uid) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
   PodRecord gone = std::move(found->second);
@@ -170,13 +191,21 @@ void Books::remove_pod(std::string uid) {
   if (on_pod_change) on_pod_change(gone);
 }
 
-void Books::pods_listed(const std::unordered_set<std::string>& uids, MonoTime begin) {
+void Books::pods_listed(const std::unordered_set<std::string>& uids, MonoTime begin,
+                        const std::unordered_set<std::string>& others) {
   std::vector<std::string> gone;
   for (const auto& [uid, pod] : pods_) {
     if (pod.touched < begin && !uids.contains(uid)) gone.push_back(uid);
   }
   std::sort(gone.begin(), gone.end());
-  for (const std::string& uid : gone) remove_pod(uid);
+  for (const std::string& uid : gone) {
+    if (!others.contains(uid)) {
+      remove_pod(uid);
+    } else {
+      release(uid);
+      erase_record(uid);
+    }
+  }
 }
 
 PodRecord* Books::pod(const std::string& uid) {
@@ -192,8 +221,11 @@ PodRecord* Books::pod_by_name(std::string_view ns, std::string_view name) {
 // ---- reservations
 
 Status Books::reserve(PodRecord& pod, core::Allocation allocation) {
+  const core::Hold* before = cluster_.hold({pod.fact.uid});
+  const std::string left = before == nullptr ? std::string() : before->allocation.node;
   Status status = cluster_.reserve({pod.fact.uid}, std::move(allocation), clock_.mono() + ttl_);
   if (!status) return status;
+  if (!left.empty()) tell_room(left, {});
   reserved_.insert(pod.fact.uid);
   pod.reserved_at = clock_.wall();
   return status;
@@ -204,7 +236,7 @@ void Books::extend_reservation(const std::string& uid, std::chrono::milliseconds
 }
 
 void Books::end_reservation(const std::string& uid) {
-  if (reserved_.erase(uid) > 0) cluster_.release({uid});
+  if (reserved_.contains(uid)) release(uid);
 }
 
 bool Books::bound(const std::string& uid, const std::string& node) {
@@ -223,8 +255,18 @@ bool Books::bound(const std::string& uid, const std::string& node) {
 }
 
 void Books::expire_reservations() {
-  for (const PodUid& uid : cluster_.expire(clock_.mono())) {
-    reserved_.erase(uid.v);
+  // Released one by one, so that their nodes are known.
+  std::vector<PodUid> expired;
+  const MonoTime now = clock_.mono();
+  for (const std::string& uid : reserved_) {
+    const core::Hold* hold = cluster_.hold({uid});
+    if (hold != nullptr && hold->state == core::HoldState::kReserved && hold->deadline <= now)
+      expired.push_back({uid});
+  }
+  std::sort(expired.begin(), expired.end(),
+            [](const PodUid& a, const PodUid& b) { return a.v < b.v; });
+  for (const PodUid& uid : expired) {
+    release(uid.v);
     expired_.increment();
     const PodRecord* record = pod(uid.v);
     log::warn(
@@ -237,7 +279,7 @@ void Books::expire_reservations() {
 // ---- nodes
 
 void Books::apply(NodeFact fact, MonoTime list_begin) {
-  if (fact.name.empty()) return;
+  if (fact.name.empty() || outdated(fact.generation)) return;
   auto [entry, is_new] = nodes_.try_emplace(fact.name);
   NodeRecord& record = entry->second;
   // An older picture is dropped, except from a list that began after everything we know: then the
@@ -254,6 +296,7 @@ void Books::apply(NodeFact fact, MonoTime list_begin) {
   const bool locked = fact.lock.has_value();
   if (is_new || !same_spec(cluster_.node(record.id).spec, fact.spec)) {
     record.id = cluster_.set_node(std::move(fact.spec));
+    tell_room(fact.name, {});
   }
   cluster_.set_locked(record.id, locked);
   if (locked)

@@ -34,6 +34,11 @@ struct PodRecord {
   std::string bind_node;  ///< while stage is not kNone
 };
 
+struct QuotaRecord {
+  std::uint64_t version = 0;
+  MonoTime touched{};
+};
+
 struct NodeRecord {
   NodeFact fact;  ///< spec is moved into the cluster
   NodeId id;
@@ -56,8 +61,21 @@ class Books {
              MonoTime list_begin = {});  ///< list_begin: of the list that names it, else zero
   void remove_node(std::string name, std::uint64_t version);
   /// A list that began at `begin` named exactly these: what is older and was not named is gone.
-  void pods_listed(const std::unordered_set<std::string>& uids, MonoTime begin);
+  /// `others` are pods that ask for no device: one that did so by an earlier configuration is
+  /// dropped, not deleted.
+  void pods_listed(const std::unordered_set<std::string>& uids, MonoTime begin,
+                   const std::unordered_set<std::string>& others = {});
+  void apply(QuotaFact fact);
+  void remove_quota(const std::string& ns, const std::string& name, std::uint64_t version);
+  void quotas_listed(const std::unordered_set<std::string>& keys, MonoTime begin);  ///< "ns/name"
   void nodes_listed(const std::unordered_set<std::string>& names, MonoTime begin);
+
+  /// The vendor table has changed: everything known is carried over as far as the new table knows
+  /// its vendors; a fresh list of pods, nodes and quotas must follow.
+  void adopt(const FactReader& before, const FactReader& after);
+  /// Puts the plain recomputation in the place of the kept counters (the self-check found them
+  /// wrong).
+  void repair() { cluster_ = cluster_.rebuild(); }
 
   // Decisions.
   /// The record of a pod that a call names: made when no watch has shown it yet.
@@ -76,6 +94,7 @@ class Books {
   bool deleted_recently(const std::string& uid) const { return deleted_.contains(uid); }
   const std::unordered_map<std::string, PodRecord>& pods() const { return pods_; }
   const std::unordered_map<std::string, NodeRecord>& nodes() const { return nodes_; }
+  std::size_t quota_count() const { return quotas_.size(); }
   const std::unordered_set<std::string>& locked_nodes() const { return locked_nodes_; }
   std::size_t reservation_count() const { return reserved_.size(); }
 
@@ -83,8 +102,17 @@ class Books {
   /// depends on.
   std::function<void(const std::string& node)> on_node_change;
   std::function<void(const PodRecord& pod)> on_pod_change;
+  /// There may be more room than before: on a node ("" = not there), or under the quotas of a
+  /// namespace ("" = not there).
+  std::function<void(std::string_view node, std::string_view ns)> on_room;
 
  private:
+  bool outdated(std::uint64_t generation) const {
+    return generation != 0 && generation < generation_;
+  }
+  bool release(const std::string& uid);
+  void tell_room(std::string_view node, std::string_view ns) const;
+  void erase_record(const std::string& uid);
   void settle(PodRecord& pod, PodFact& fact);
   void settle_unbound(PodRecord& pod, PodFact& fact, bool condition_is_new);
   void settle_bound(PodRecord& pod, PodFact& fact);
@@ -99,6 +127,8 @@ class Books {
   std::unordered_map<std::string, std::string> by_name_;  // "ns/name" -> uid of the latest
   std::unordered_map<std::string, NodeRecord> nodes_;
   std::unordered_set<std::string> locked_nodes_;
+  std::unordered_map<std::string, QuotaRecord> quotas_;  // by "ns/name"
+  std::uint64_t generation_ = 0;  // facts read before it use other vendor ids
   std::unordered_set<std::string> reserved_;
   std::unordered_set<std::string> deleted_;
   std::deque<std::string> deleted_order_;

@@ -50,6 +50,13 @@ struct NodeFact {
   std::vector<std::string> problems;
 };
 
+struct QuotaFact {
+  std::uint64_t generation = 0;  ///< of the reader that read it
+  std::uint64_t version = 0;
+  core::QuotaSpec spec;               ///< without limits when none of them is about devices
+  std::vector<std::string> warnings;  ///< keys that look enforced and are not
+};
+
 class FactReader {
  public:
   FactReader(std::shared_ptr<const vendors::Vendors> vendors, vendors::PolicyDefaults defaults,
@@ -66,6 +73,7 @@ class FactReader {
   PodFact read_pod(const k8s::Pod& pod) const;
   Result<NodeFact> read_node(json::Value object) const;
   NodeFact read_node(const k8s::Node& node) const;
+  Result<QuotaFact> read_quota(json::Value object) const;
 
  private:
   std::shared_ptr<const vendors::Vendors> vendors_;
