@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
+#include <vector>
 
+#include "base/text.h"
 #include "k8s/decode.h"
 #include "obs/log.h"
 
@@ -30,112 +33,149 @@ std::string shown_name(json::Value object) {
   return fmt::format("{}/{}", meta["namespace"].string_or(""), meta["name"].string_or(""));
 }
 
+std::uint64_t version_of(json::Value object) {
+  return version_number(object["metadata"]["resourceVersion"].string_or(""));
+}
+
 }  // namespace
 
 Caches::Caches(client::ApiClient& api, TaskThread& state, const LiveReader& live, Books& books,
                const Measures& measures, const Clock& clock, const Options& options)
-    : state_(state), live_(live), books_(books), measures_(measures), clock_(clock) {
-  client::ReflectorOptions nodes{.path = "/api/v1/nodes", .jitter_seed = options.jitter_seed};
-  if (!options.node_label_selector.empty())
-    nodes.query = "labelSelector=" + query_escape(options.node_label_selector);
-  nodes_ = std::make_unique<client::Reflector>(api, std::move(nodes), node_handlers());
-  pods_ = std::make_unique<client::Reflector>(
-      api, client::ReflectorOptions{.path = "/api/v1/pods", .jitter_seed = options.jitter_seed + 1},
-      pod_handlers());
+    : state_(state), live_(live), books_(books), clock_(clock) {
+  const std::array<std::string, kKinds> names = {"pods", "nodes", "resourcequotas"};
+  obs::Metrics& metrics = measures.metrics;
+  for (std::size_t i = 0; i < kKinds; ++i) {
+    Source& source = sources_[i];
+    source.what = names[i];
+    source.problems =
+        metrics.counter("tessera_watch_problems_total",
+                        "Lists and watches that ended with a problem.", {{"resource", names[i]}});
+    source.undecodable = metrics.counter("tessera_undecodable_objects_total",
+                                         "Objects from the API server that could not be read.",
+                                         {{"resource", names[i]}});
+    client::ReflectorOptions reflector{.path = "/api/v1/" + names[i],
+                                       .jitter_seed = options.jitter_seed + i};
+    if (i == kNodes && !options.node_label_selector.empty())
+      reflector.query = "labelSelector=" + query_escape(options.node_label_selector);
+    using Handler = void (Caches::*)(json::Value);
+    constexpr std::array<Handler, kKinds> kObject = {&Caches::pod_object, &Caches::node_object,
+                                                     &Caches::quota_object};
+    constexpr std::array<Handler, kKinds> kDeleted = {&Caches::pod_deleted, &Caches::node_deleted,
+                                                      &Caches::quota_deleted};
+    source.reflector = std::make_unique<client::Reflector>(
+        api, std::move(reflector), handlers(static_cast<Kind>(i), kObject[i], kDeleted[i]));
+  }
+  quota_watch_ = metrics.gauge("tessera_quota_watch",
+                               "1 while ResourceQuotas are read; 0 without the right to list them: "
+                               "quotas are not enforced here then.");
 }
 
 Caches::~Caches() { stop(); }
 
 void Caches::start() {
-  nodes_->start();
-  pods_->start();
+  for (Source& source : sources_) source.reflector->start();
 }
 
 void Caches::stop() {
-  pods_->stop();
-  nodes_->stop();
+  for (Source& source : sources_) source.reflector->stop();
+}
+
+void Caches::relist() {
+  ++round_;
+  for (Source& source : sources_) source.reflector->list_again();
+}
+
+bool Caches::synced() const {
+  return std::all_of(sources_.begin(), sources_.end(),
+                     [this](const Source& source) { return complete(source); });
 }
 
 std::string Caches::missing() const {
-  if (synced()) return {};
-  if (!pods_synced_ && !nodes_synced_) return "pods and nodes are not listed yet";
-  return pods_synced_ ? "nodes are not listed yet" : "pods are not listed yet";
+  std::vector<std::string> missing;
+  for (const Source& source : sources_) {
+    if (!complete(source)) missing.push_back(source.what);
+  }
+  if (missing.empty()) return {};
+  return text::join(missing, " and ") + " are not listed yet";
 }
 
-void Caches::list_begins(Listing& listing) const {
-  listing.running = true;
-  listing.begin = clock_.mono();
-  listing.named.clear();
+client::ReflectorHandlers Caches::handlers(Kind kind, void (Caches::*on_object)(json::Value),
+                                           void (Caches::*on_delete)(json::Value)) {
+  Source& source = sources_[kind];
+  client::ReflectorHandlers out;
+  out.on_list_begin = [this, &source] { list_begins(source); };
+  out.on_object = [this, on_object](json::Value object) { (this->*on_object)(object); };
+  out.on_delete = [this, on_delete](json::Value object) { (this->*on_delete)(object); };
+  out.on_list_end = [this, kind](bool) { list_ends(kind); };
+  out.on_problem = [&source](std::string_view problem) {
+    source.problems.increment();
+    if (!source.forbidden)
+      log::warn(fmt::format("watch of {} interrupted", source.what), {{"problem", problem}});
+  };
+  if (kind == kQuotas) out.on_list_refused = [this](int status) { quotas_refused(status); };
+  return out;
 }
 
-void Caches::refresh(std::function<void()> done) {
-  refresh_asked_ = clock_.mono();
-  refreshed_ = std::move(done);
-  nodes_->list_again();
-  pods_->list_again();
+void Caches::list_begins(Source& source) {
+  source.listing = {
+      .running = true, .begin = clock_.mono(), .round = round_, .named = {}, .others = {}};
 }
 
-void Caches::list_complete(std::atomic<bool>& synced_flag, MonoTime& listed, MonoTime begin) {
-  listed = begin;
-  if (!synced_flag.exchange(true) && synced() && on_synced) on_synced();
-  const bool fresh =
-      refreshed_ && pods_listed_ >= refresh_asked_ && nodes_listed_ >= refresh_asked_;
-  if (fresh) std::exchange(refreshed_, nullptr)();
+void Caches::list_ends(Kind kind) {
+  auto list = std::make_shared<Listing>(std::move(sources_[kind].listing));
+  sources_[kind].listing = {};
+  if (kind == kQuotas) {
+    if (sources_[kind].forbidden.exchange(false)) log::info("quotas can be read now");
+    quota_watch_.set(1);
+  }
+  state_.post([this, kind, list] { take_list(kind, *list); });
 }
 
-client::ReflectorHandlers Caches::pod_handlers() {
-  return {.on_list_begin = [this] { list_begins(pod_listing_); },
-          .on_object = [this](json::Value object) { pod_object(object); },
-          .on_delete = [this](json::Value object) { pod_deleted(object); },
-          .on_list_end =
-              [this](bool) {
-                auto named = std::make_shared<std::unordered_set<std::string>>(
-                    std::move(pod_listing_.named));
-                pod_listing_.running = false;
-                pod_listing_.named = {};
-                state_.post([this, named, begin = pod_listing_.begin] {
-                  books_.pods_listed(*named, begin);
-                  list_complete(pods_synced_, pods_listed_, begin);
-                });
-              },
-          .on_problem =
-              [this](std::string_view problem) {
-                measures_.watch_problems_pods.increment();
-                log::warn("watch of pods interrupted", {{"problem", problem}});
-              }};
+/// On the state thread, behind everything that the list has posted.
+void Caches::take_list(Kind kind, const Listing& list) {
+  if (kind == kPods) books_.pods_listed(list.named, list.begin, list.others);
+  if (kind == kNodes) books_.nodes_listed(list.named, list.begin);
+  if (kind == kQuotas) books_.quotas_listed(list.named, list.begin);
+  mark_complete(sources_[kind], list.round);
 }
 
-client::ReflectorHandlers Caches::node_handlers() {
-  return {.on_list_begin = [this] { list_begins(node_listing_); },
-          .on_object = [this](json::Value object) { node_object(object); },
-          .on_delete = [this](json::Value object) { node_deleted(object); },
-          .on_list_end =
-              [this](bool) {
-                auto named = std::make_shared<std::unordered_set<std::string>>(
-                    std::move(node_listing_.named));
-                node_listing_.running = false;
-                node_listing_.named = {};
-                state_.post([this, named, begin = node_listing_.begin] {
-                  books_.nodes_listed(*named, begin);
-                  list_complete(nodes_synced_, nodes_listed_, begin);
-                });
-              },
-          .on_problem =
-              [this](std::string_view problem) {
-                measures_.watch_problems_nodes.increment();
-                log::warn("watch of nodes interrupted", {{"problem", problem}});
-              }};
+void Caches::mark_complete(Source& source, std::uint64_t round) {
+  source.complete = round;
+  if (!synced() || told_ == round_) return;
+  told_ = round_;
+  filled_ = true;
+  if (on_synced) on_synced();
 }
+
+/// Without the right to read quotas the rest goes on; the reflector keeps asking.
+void Caches::quotas_refused(int status) {
+  if (status != 401 && status != 403 && status != 404) return;
+  Source& source = sources_[kQuotas];
+  if (!source.forbidden.exchange(true)) {
+    log::warn("quotas are not enforced: the right to list resourcequotas is missing",
+              {{"status", status}});
+  }
+  quota_watch_.set(0);
+  state_.post([this, &source, round = source.listing.round] { mark_complete(source, round); });
+}
+
+void Caches::undecodable(Source& source, std::string_view name, const Error& error) const {
+  source.undecodable.increment();
+  log::warn(fmt::format("one of {} cannot be read", source.what),
+            {{"name", name}, {"problem", error.what}});
+}
+
+// ---- objects, on the client thread
 
 void Caches::pod_object(json::Value object) {
+  Source& source = sources_[kPods];
   Result<PodFact> fact = live_.get()->read_pod(object);
-  if (!fact) {
-    measures_.undecodable_pods.increment();
-    log::warn("pod cannot be read", {{"pod", shown_name(object)}, {"problem", fact.error().what}});
+  if (!fact) return undecodable(source, shown_name(object), fact.error());
+  if (!fact->asks_devices) {  // most pods of a cluster end here
+    if (source.listing.running) source.listing.others.insert(fact->uid);
     return;
   }
-  if (!fact->asks_devices) return;  // most pods of a cluster end here
-  if (pod_listing_.running) pod_listing_.named.insert(fact->uid);
+  if (source.listing.running) source.listing.named.insert(fact->uid);
   state_.post([this, fact = std::make_shared<PodFact>(std::move(*fact))] {
     books_.apply(std::move(*fact));
   });
@@ -150,15 +190,12 @@ void Caches::pod_deleted(json::Value object) {
 }
 
 void Caches::node_object(json::Value object) {
+  Source& source = sources_[kNodes];
   Result<NodeFact> fact = live_.get()->read_node(object);
   const std::string name(object["metadata"]["name"].string_or(""));
-  if (node_listing_.running) node_listing_.named.insert(name);
-  if (!fact) {
-    measures_.undecodable_nodes.increment();
-    log::warn("node cannot be read", {{"node", name}, {"problem", fact.error().what}});
-    return;
-  }
-  const MonoTime begin = node_listing_.running ? node_listing_.begin : MonoTime{};
+  if (source.listing.running) source.listing.named.insert(name);
+  if (!fact) return undecodable(source, name, fact.error());
+  const MonoTime begin = source.listing.running ? source.listing.begin : MonoTime{};
   state_.post([this, begin, fact = std::make_shared<NodeFact>(std::move(*fact))] {
     books_.apply(std::move(*fact), begin);
   });
@@ -166,8 +203,26 @@ void Caches::node_object(json::Value object) {
 
 void Caches::node_deleted(json::Value object) {
   const std::string name(object["metadata"]["name"].string_or(""));
-  const std::uint64_t version = version_number(object["metadata"]["resourceVersion"].string_or(""));
+  const std::uint64_t version = version_of(object);
   if (!name.empty()) state_.post([this, name, version] { books_.remove_node(name, version); });
+}
+
+void Caches::quota_object(json::Value object) {
+  Source& source = sources_[kQuotas];
+  if (source.listing.running) source.listing.named.insert(shown_name(object));
+  Result<QuotaFact> fact = live_.get()->read_quota(object);
+  if (!fact) return undecodable(source, shown_name(object), fact.error());
+  state_.post([this, fact = std::make_shared<QuotaFact>(std::move(*fact))] {
+    books_.apply(std::move(*fact));
+  });
+}
+
+void Caches::quota_deleted(json::Value object) {
+  const json::Value meta = object["metadata"];
+  const std::string ns(meta["namespace"].string_or("")), name(meta["name"].string_or(""));
+  if (ns.empty() || name.empty()) return;
+  state_.post(
+      [this, ns, name, version = version_of(object)] { books_.remove_quota(ns, name, version); });
 }
 
 }  // namespace tessera::service

@@ -1,9 +1,11 @@
-/// The watches: pods and nodes are trimmed on the API client's thread and travel to the books as
-/// messages, in order. Thread rule: made, started and stopped by the owner; handlers run on the
-/// client thread, what they post on the state thread.
+/// The watches: pods, nodes and quotas are trimmed on the API client's thread and travel to the
+/// books as messages, in order. Thread rule: made, started and stopped by the owner; handlers run
+/// on the client thread, what they post on the state thread.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,6 +14,7 @@
 #include "base/clock.h"
 #include "client/api.h"
 #include "client/reflector.h"
+#include "obs/metrics.h"
 #include "service/books.h"
 #include "service/facts.h"
 #include "service/measures.h"
@@ -31,43 +34,65 @@ class Caches {
 
   void start();
   void stop();
-  bool synced() const { return pods_synced_ && nodes_synced_; }
+  /// State thread: nothing counts as synced until lists that are asked for from now on are
+  /// complete. on_synced follows.
+  void relist();
+  /// The pictures asked for last are complete.
+  bool synced() const;
+  /// Complete pictures have been there once: good enough for readiness while fresh ones are
+  /// fetched.
+  bool filled() const { return filled_; }
   /// What is still missing, in words; "" when synced.
   std::string missing() const;
-  /// State thread: lists everything anew. `done` runs there once every list that began after this
-  /// call is complete; a later call takes the place of an earlier one.
-  void refresh(std::function<void()> done);
 
-  std::function<void()> on_synced;  ///< state thread, once
+  std::function<void()> on_synced;  ///< state thread, after the start and after each relist()
 
  private:
-  /// What a list under way has named; touched by the client thread only.
+  using Names = std::unordered_set<std::string>;
+  /// What a list under way has named.
   struct Listing {
     bool running = false;
     MonoTime begin{};
-    std::unordered_set<std::string> named;
+    std::uint64_t round = 0;
+    Names named;
+    Names others;  ///< pods without devices
   };
-  client::ReflectorHandlers pod_handlers();
-  client::ReflectorHandlers node_handlers();
+  struct Source {
+    std::string what;  ///< "pods"
+    obs::Counter problems, undecodable;
+    Listing listing;                         // client thread only
+    std::atomic<std::uint64_t> complete{0};  // round of the last complete list
+    std::atomic<bool> forbidden{false};      // the right to list it is missing, it is done without
+    std::unique_ptr<client::Reflector> reflector;
+  };
+  enum Kind : std::size_t { kPods, kNodes, kQuotas, kKinds };
+
+  client::ReflectorHandlers handlers(Kind kind, void (Caches::*on_object)(json::Value),
+                                     void (Caches::*on_delete)(json::Value));
+  void list_begins(Source& source);
+  void list_ends(Kind kind);
+  void take_list(Kind kind, const Listing& list);
+  void quotas_refused(int status);
+  void mark_complete(Source& source, std::uint64_t round);
+  bool complete(const Source& source) const { return source.complete == round_; }
+  void undecodable(Source& source, std::string_view name, const Error& error) const;
+
   void pod_object(json::Value object);
   void pod_deleted(json::Value object);
   void node_object(json::Value object);
   void node_deleted(json::Value object);
-  void list_begins(Listing& listing) const;
-  /// State thread, behind everything that the list has posted.
-  void list_complete(std::atomic<bool>& synced, MonoTime& listed, MonoTime begin);
+  void quota_object(json::Value object);
+  void quota_deleted(json::Value object);
 
   TaskThread& state_;
   const LiveReader& live_;
   Books& books_;
-  const Measures& measures_;
   const Clock& clock_;
-  Listing pod_listing_, node_listing_;
-  std::atomic<bool> pods_synced_{false}, nodes_synced_{false};
-  MonoTime pods_listed_{}, nodes_listed_{};  ///< when the last complete list began; state thread
-  MonoTime refresh_asked_{};
-  std::function<void()> refreshed_;
-  std::unique_ptr<client::Reflector> pods_, nodes_;
+  std::atomic<std::uint64_t> round_{1};
+  std::uint64_t told_ = 0;  // the round for which on_synced was called; state thread
+  std::atomic<bool> filled_{false};
+  std::array<Source, kKinds> sources_;
+  obs::Gauge quota_watch_;
 };
 
 }  // namespace tessera::service
