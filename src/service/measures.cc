@@ -54,6 +54,7 @@ Measures::Measures(obs::Metrics& m)
       filter_errors(attempts(m, "error", "")),
       simulated(attempts(m, "simulated", "")),
       passed_through(attempts(m, "no_device", "")),
+      leader(m.gauge("tessera_leader", "Whether this process decides and binds: 1 or 0.")),
       bound(binds(m, "bound")),
       bind_failed(binds(m, "failed")),
       bind_dropped(binds(m, "dropped")),

@@ -29,6 +29,7 @@ struct Measures {
   obs::Metrics& metrics;
   obs::Histogram bind_duration, lock_wait, lock_held, allocate_duration;
   obs::Counter filter_errors, simulated, passed_through;
+  obs::Gauge leader;
   obs::Counter bound, bind_failed, bind_dropped, lock_contention, allocate_failed;
   obs::Counter rolled_back;
   obs::Counter watch_problems_pods, watch_problems_nodes, watch_problems_quotas,
