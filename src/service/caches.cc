@@ -85,6 +85,11 @@ void Caches::relist() {
   for (Source& source : sources_) source.reflector->list_again();
 }
 
+void Caches::refresh(std::function<void()> done) {
+  waiting_.push_back(std::move(done));
+  relist();
+}
+
 bool Caches::synced() const {
   return std::all_of(sources_.begin(), sources_.end(),
                      [this](const Source& source) { return complete(source); });
@@ -144,6 +149,7 @@ void Caches::mark_complete(Source& source, std::uint64_t round) {
   if (!synced() || told_ == round_) return;
   told_ = round_;
   filled_ = true;
+  for (const auto& done : std::exchange(waiting_, {})) done();
   if (on_synced) on_synced();
 }
 

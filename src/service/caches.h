@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <unordered_set>
+#include <vector>
 
 #include "base/clock.h"
 #include "client/api.h"
@@ -37,6 +38,8 @@ class Caches {
   /// State thread: nothing counts as synced until lists that are asked for from now on are
   /// complete. on_synced follows.
   void relist();
+  /// relist(), and `done` once the lists are complete, before on_synced.
+  void refresh(std::function<void()> done);
   /// The pictures asked for last are complete.
   bool synced() const;
   /// Complete pictures have been there once: good enough for readiness while fresh ones are
@@ -90,6 +93,7 @@ class Caches {
   const Clock& clock_;
   std::atomic<std::uint64_t> round_{1};
   std::uint64_t told_ = 0;  // the round for which on_synced was called; state thread
+  std::vector<std::function<void()>> waiting_;  // for the next complete pictures; state thread
   std::atomic<bool> filled_{false};
   std::array<Source, kKinds> sources_;
   obs::Gauge quota_watch_;

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "policies/registry.h"
+#include "service/names.h"
 #include "vendors/config.h"
 
 namespace tessera::service {
@@ -32,6 +33,8 @@ Status check_times(const ServeOptions& options) {
   };
   if (Status s = positive("--node-lock-timeout", options.node_lock_timeout); !s) return s;
   if (Status s = positive("--reservation-ttl", options.reservation_ttl); !s) return s;
+  if (options.self_check_interval.count() < 0)
+    return fail(Code::kInvalid, "--self-check-interval: below 0");
   if (options.kube_timeout.count() < 0) return fail(Code::kInvalid, "--kube-timeout: below 0");
   if (options.kube_qps > 0 && options.kube_burst < 1) {
     return fail(Code::kInvalid, fmt::format("--kube-burst: {} leaves no room for a request; with "
@@ -46,6 +49,10 @@ Status check_words(const ServeOptions& options) {
     return fail(Code::kInvalid, fmt::format("--nodes-form: {} is none of: simulate, live",
                                             text::quote(options.nodes_form)));
   }
+  if (options.score_mode != "corrected" && options.score_mode != "hami") {
+    return fail(Code::kInvalid, fmt::format("--score-mode: {} is none of: corrected, hami",
+                                            text::quote(options.score_mode)));
+  }
   if (options.cert_file.empty() != options.key_file.empty()) {
     return fail(Code::kInvalid, options.cert_file.empty()
                                     ? "--key_file is given without --cert_file"
@@ -54,6 +61,24 @@ Status check_words(const ServeOptions& options) {
   if (options.http_threads < 1)
     return fail(Code::kInvalid,
                 fmt::format("--http-threads: {} is not above 0", options.http_threads));
+  return {};
+}
+
+/// A Lease that is not named is watched for nothing: the process would never lead.
+Status check_leader(const ServeOptions& options) {
+  if (!options.leader_elect) return {};
+  const auto named = [](std::string_view flag, const std::string& value) -> Status {
+    if (is_object_name(value)) return {};
+    return fail(Code::kInvalid,
+                fmt::format("{}: {} is not a name; with --leader-elect it says which Lease tells "
+                            "who leads",
+                            flag, text::quote(value)));
+  };
+  if (Status s = named("--leader-elect-resource-name", options.leader_elect_name); !s) return s;
+  if (Status s = named("--leader-elect-resource-namespace", options.leader_elect_namespace); !s)
+    return s;
+  if (options.leader_elect_host.empty())
+    return fail(Code::kInvalid, "--leader-elect-host: empty, and this machine has no name");
   return {};
 }
 
@@ -72,28 +97,30 @@ Result<vendors::PolicyDefaults> find_policies(const ServeOptions& options) {
                                             text::join(policies::device_policy_names(), ", ")));
   }
   defaults.devices = std::move(*chain);
+  defaults.words = {.device = options.device_policy, .node = options.node_policy};
+  if (options.score_mode == "hami") defaults.mode = core::ScoreMode::kHami;
   return defaults;
 }
 
-Result<vendors::Vendors> make_vendors(const std::string& yaml) {
-  const vendors::ConfigResult config = vendors::parse_device_config(
-      yaml.empty() ? vendors::default_device_config() : std::string_view(yaml));
-  if (config.faults.empty()) return vendors::Vendors::make(config.config);
+}  // namespace
+
+Result<vendors::Vendors> make_vendors(const std::string& yaml, vendors::VendorSwitches switches) {
+  vendors::ConfigResult config = vendors::parse_device_config(
+      yaml.empty() ? vendors::default_device_config() : std::string_view(yaml), switches);
+  if (config.faults.empty()) return vendors::Vendors::make(std::move(config.config));
   std::vector<std::string> lines;
   for (const vendors::ConfigFault& fault : config.faults) lines.push_back(fault.text());
   return fail(Code::kInvalid, "--device-config-file: " + text::join(lines, "; "));
 }
 
-}  // namespace
-
 Result<ServePlan> check_options(const ServeOptions& options) {
-  for (const Status& status :
-       {check_selector(options.node_label_selector), check_times(options), check_words(options)}) {
+  for (const Status& status : {check_selector(options.node_label_selector), check_times(options),
+                               check_words(options), check_leader(options)}) {
     if (!status) return tl::unexpected(status.error());
   }
   Result<vendors::PolicyDefaults> defaults = find_policies(options);
   if (!defaults) return tl::unexpected(defaults.error());
-  Result<vendors::Vendors> vendors = make_vendors(options.device_config);
+  Result<vendors::Vendors> vendors = make_vendors(options.device_config, options.vendor_switches);
   if (!vendors) return tl::unexpected(vendors.error());
   return ServePlan{std::move(*vendors), std::move(*defaults)};
 }

@@ -14,4 +14,8 @@ struct ServePlan {
 };
 Result<ServePlan> check_options(const ServeOptions& options);
 
+/// The table that a device configuration stands for ("" = the built-in one). The error names every
+/// fault with line, key and value.
+Result<vendors::Vendors> make_vendors(const std::string& yaml, vendors::VendorSwitches switches);
+
 }  // namespace tessera::service

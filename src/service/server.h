@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "client/credentials.h"
+#include "vendors/section.h"
 
 namespace tessera::service {
 
@@ -26,11 +27,24 @@ struct ServeOptions {
   std::chrono::milliseconds node_lock_timeout{300'000};
   std::chrono::milliseconds node_lock_retry_timeout{28'000};
   std::chrono::milliseconds reservation_ttl{600'000};
+  bool prefer_unlocked_nodes = true;  ///< among equally good nodes
+  bool leader_elect = false;
+  std::string leader_elect_name, leader_elect_namespace;
+  std::string leader_elect_host;  ///< of the kube-scheduler beside us
+  std::string pod_name,
+      pod_namespace;  ///< our own pod, for its role label and events; "" = not known
+  std::chrono::milliseconds node_pass_every{15'000};  ///< handshakes and role labels
   bool force_overwrite_default_scheduler = true;
-  std::string device_config;               ///< YAML text (the caller read the file)
+  std::string score_mode = "corrected";  ///< or "hami" (D1)
+  std::string device_config;             ///< YAML text (the caller read the file)
+  std::string device_config_file;        ///< looked at again while serving; "" = never
+  vendors::VendorSwitches vendor_switches;
+  std::chrono::milliseconds config_poll{2'000};
   std::string nodes_form = "simulate";     ///< or "live" (D6)
   bool write_node_label_by_patch = false;  ///< --write-node-label=patch (D21)
   std::size_t extender_max_body = 128u << 20, webhook_max_body = 8u << 20;
+  bool wake_up_pending = true;  ///< touch refused pods when room appears (S-41)
+  std::chrono::milliseconds self_check_interval{60'000};  ///< 0 = never
   std::chrono::milliseconds cert_poll{10'000};
   std::chrono::milliseconds ready_wait{
       25'000};  ///< how long a filter or bind call waits for the caches
@@ -51,6 +65,7 @@ class Server {
   bool wait_ready(std::chrono::milliseconds limit) const;
   void stop();                  ///< refuse new work, finish binds in flight for a moment, end
   Status reload_certificate();  ///< at once instead of with the next poll
+  void reload_device_config();  ///< looks at the file at once instead of with the next poll
   std::string self_check();  ///< differences between books and a rebuild; "" = none (blocks on the
                              ///< state thread)
  private:
