@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "vendors/ascend.h"
+#include "vendors/kunlun.h"
 #include "vendors/nvidia.h"
 
 namespace tessera::vendors {
@@ -15,12 +17,16 @@ constexpr std::array<VendorSection, 13> kSections = {{
     {"enflame"},
     {"mthreads"},
     {"metax"},
-    {"kunlun"},
+    {"kunlun", read_kunlun_section, kunlun_default_text},
     {"awsneuron"},
     {"amd"},
     {"vastai"},
     {"biren"},
-    {.name = "vnpus", .needs = &VendorSwitches::ascend, .content_key = "configs"},
+    {.name = "vnpus",
+     .read = read_ascend_section,
+     .default_text = ascend_default_text,
+     .needs = &VendorSwitches::ascend,
+     .content_key = "configs"},
     {.name = "iluvatars", .needs = &VendorSwitches::iluvatar, .is_list = true},
 }};
 

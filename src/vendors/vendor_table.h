@@ -17,8 +17,8 @@ struct VendorSection {
       nullptr;  ///< YAML of the section in the default configuration
   /// The section makes vendors only while this switch is on.
   bool VendorSwitches::*needs = nullptr;
-  bool is_list = false;          ///< the section is a list, not a mapping
-  std::string_view content_key;  ///< only what stands under this key counts as content
+  bool is_list = false;               ///< the section is a list, not a mapping
+  std::string_view content_key = {};  ///< only what stands under this key counts as content
 };
 
 std::span<const VendorSection> vendor_sections();
