@@ -2,17 +2,28 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
+#include "json/reader.h"
 #include "obs/log.h"
 #include "sim/agents_objects.h"
 #include "sim/agents_run.h"
-#include "vendors/codec.h"
 
 namespace tessera::sim {
 namespace {
 
 constexpr std::string_view kMergePatch = "application/merge-patch+json";
 constexpr std::string_view kStrategicPatch = "application/strategic-merge-patch+json";
+
+constexpr int kLieTries = 8;
+constexpr std::chrono::milliseconds kLockWatchPeriod{1000};
+
+/// What this agent registers is not what is there.
+bool lies(Misbehaviour how) {
+  return how == Misbehaviour::kDropRegistration || how == Misbehaviour::kNothingAllocatable ||
+         how == Misbehaviour::kUnhealthy || how == Misbehaviour::kShrunk;
+}
 
 Status expect_ok(const client::ApiResponse& response, std::string_view what) {
   if (response.ok()) return {};
@@ -62,7 +73,7 @@ Agents::Impl::Impl(client::ApiClient& api, AgentOptions options, const Clock& cl
     : api_(api),
       options_(std::move(options)),
       clock_(clock),
-      checker_({options_.to_allocate_key, options_.allocated_key}) {}
+      checker_(options_.vendors, options_.registration_grace) {}
 
 Status Agents::Impl::add_node(const AgentNode& node) {
   {
@@ -70,7 +81,7 @@ Status Agents::Impl::add_node(const AgentNode& node) {
     const auto [it, fresh] = nodes_.try_emplace(node.name);
     if (fresh) order_.push_back(node.name);
     it->second.spec = node;
-    checker_.set_node(node.name, node.devices);
+    checker_.set_node(node.name, node.devices, clock_.wall());
   }
   const std::string path = "/api/v1/nodes/" + node.name;
   client::ApiResponse created =
@@ -98,7 +109,8 @@ Status Agents::Impl::add_node(const AgentNode& node) {
                  .content_type = std::string(kStrategicPatch)});
   if (Status s = expect_ok(status, "status of node " + node.name); !s) return s;
   const std::lock_guard lock(mutex_);
-  if (!options_.handshake_key.empty()) report_handshake(node.name);
+  NodeEntry& entry = nodes_[node.name];
+  if (!std::exchange(entry.reporting, true)) report_handshakes(node.name);
   return {};
 }
 
@@ -121,6 +133,30 @@ void Agents::Impl::start() {
   reflector_ = std::make_unique<client::Reflector>(
       api_, client::ReflectorOptions{.path = "/api/v1/pods"}, std::move(handlers));
   reflector_->start();
+  const std::lock_guard lock(mutex_);
+  watch_locks();
+}
+
+/// Invariant 8, from time to time.
+void Agents::Impl::watch_locks() {
+  const auto oldest = options_.lock_timeout + options_.lock_budget;
+  later(std::max<std::chrono::milliseconds>(options_.lock_timeout / 2, kLockWatchPeriod),
+        [=, this] {
+          send({.path = "/api/v1/nodes"}, [=, this](const client::ApiResponse& response) {
+            json::Parser parser;
+            const Result<json::Value> list = parser.parse(std::string_view(response.body));
+            if (response.ok() && list) {
+              (*list)["items"].for_each_element([&](json::Value node) {
+                const std::string name(node["metadata"]["name"].string_or(""));
+                if (nodes_.count(name) == 0) return;
+                checker_.lock_seen(
+                    name, node["metadata"]["annotations"]["hami.io/mutex.lock"].string_or(""),
+                    clock_.wall(), oldest);
+              });
+            }
+            watch_locks();
+          });
+        });
 }
 
 void Agents::Impl::stop() {
@@ -136,39 +172,63 @@ void Agents::Impl::stop() {
 
 void Agents::Impl::misbehave(const std::string& name, Misbehaviour how) {
   AgentNode spec;
-  bool was_dropped = false;
+  Misbehaviour before = Misbehaviour::kNone;
   {
     const std::lock_guard lock(mutex_);
     const auto it = nodes_.find(name);
     if (it == nodes_.end()) return;
-    was_dropped = it->second.how == Misbehaviour::kDropRegistration;
-    it->second.how = how;
+    before = std::exchange(it->second.how, how);
     spec = it->second.spec;
+    checker_.set_node(name, registered_devices(spec, how), clock_.wall());
     serve_next(it->second);
   }
-  const bool drop = how == Misbehaviour::kDropRegistration;
-  if (!drop && !was_dropped) return;
-  const std::string registration = vendors::encode_register_json(spec.devices);
-  const std::string path = "/api/v1/nodes/" + name;
-  api_.call(
-      {.method = "PATCH",
-       .path = path,
-       .body = annotations_patch({{options_.register_key, drop ? nullptr : &registration}}, {}, {}),
-       .content_type = std::string(kMergePatch)});
-  api_.call({.method = "PATCH",
-             .path = path + "/status",
-             .body = agent_node_status(spec, options_, !drop, clock_.wall()),
-             .content_type = std::string(kStrategicPatch)});
+  if (lies(how) || lies(before)) register_again(spec, how);
 }
 
-void Agents::Impl::report_handshake(const std::string& node) {
-  const std::string text = "Reported " + format_rfc3339(clock_.wall());
-  client::ApiRequest request{.method = "PATCH",
-                             .path = "/api/v1/nodes/" + node,
-                             .body = annotations_patch({{options_.handshake_key, &text}}, {}, {}),
-                             .content_type = std::string(kMergePatch)};
-  send(std::move(request), [](const client::ApiResponse&) {});
-  later(std::chrono::seconds(30), [this, node] { report_handshake(node); });
+/// The registration as this agent tells it now; the kubelet's figures follow.
+void Agents::Impl::register_again(const AgentNode& spec, Misbehaviour how) {
+  const bool dropped = how == Misbehaviour::kDropRegistration;
+  AgentNode told = spec;
+  told.devices = registered_devices(spec, how);
+  const auto texts = registrations(told.devices, options_);
+  std::vector<AnnotationChange> changes;
+  for (const auto& [key, text] : texts) changes.push_back({key, dropped ? nullptr : &text});
+  const std::string path = "/api/v1/nodes/" + spec.name;
+  const auto patch = [&](const std::string& where, std::string body, std::string_view type) {
+    client::ApiRequest request{.method = "PATCH",
+                               .path = where,
+                               .body = std::move(body),
+                               .content_type = std::string(type)};
+    for (int tries = 0; tries < kLieTries; ++tries)
+      if (const client::ApiResponse done = api_.call(request); done.ok() || done.status == 404)
+        return;
+  };
+  patch(path, annotations_patch(changes, {}, {}), kMergePatch);
+  const bool offered = !dropped && how != Misbehaviour::kNothingAllocatable;
+  patch(path + "/status", agent_node_status(told, options_, offered, clock_.wall()),
+        kStrategicPatch);
+}
+
+/// Agents with a handshake write it on a timer, whatever the scheduler wrote there.
+void Agents::Impl::report_handshakes(const std::string& name) {
+  const NodeEntry& node = nodes_[name];
+  const std::string text = reported(clock_.wall());
+  std::vector<AnnotationChange> changes;
+  for (std::size_t v = 0; v < options_.vendors.size(); ++v) {
+    const bool there = std::any_of(node.spec.devices.begin(), node.spec.devices.end(),
+                                   [&](const core::Device& d) { return d.vendor.v == v; });
+    const std::string& key = options_.vendors[v].handshake_key;
+    if (there && !key.empty()) changes.push_back({key, &text});
+  }
+  if (changes.empty()) return;
+  if (node.how != Misbehaviour::kDead && node.how != Misbehaviour::kDropRegistration) {
+    send({.method = "PATCH",
+          .path = "/api/v1/nodes/" + name,
+          .body = annotations_patch(changes, {}, {}),
+          .content_type = std::string(kMergePatch)},
+         [](const client::ApiResponse&) {});
+  }
+  later(options_.handshake_period, [this, name] { report_handshakes(name); });
 }
 
 client::ApiRequest Agents::Impl::status_patch(const k8s::Pod& pod, std::string body) const {

@@ -11,41 +11,53 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "client/api.h"
 #include "core/device.h"
+#include "sim/agents_vendor.h"
 
 namespace tessera::sim {
 
 struct AgentNode {
   std::string name;
-  std::vector<core::Device> devices;
+  std::vector<core::Device> devices;  ///< `vendor` is the place in AgentOptions::vendors
   std::int64_t cpu_milli = 64'000, memory_mib = 262'144;
+  /// Further annotations and labels of the node.
+  std::vector<std::pair<std::string, std::string>> annotations = {}, labels = {};
 };
 
 enum class Misbehaviour : std::uint8_t {
   kNone,
-  kNeverAllocate,     ///< the pod stays `allocating`, the lock stays
-  kFailAllocate,      ///< bind-phase failed, lock released, the pod fails
-  kKeepLock,          ///< success, but the lock stays
-  kDropRegistration,  ///< the register annotation disappears and nothing is allocatable
+  kNeverAllocate,       ///< the pod stays `allocating`, the lock stays
+  kFailAllocate,        ///< bind-phase failed, lock released, the pod fails
+  kKeepLock,            ///< success, but the lock stays
+  kLate,                ///< Allocate takes late_delay
+  kDead,                ///< the kubelet finds no agent: the pod fails, phase and lock stay
+  kDropRegistration,    ///< the register annotation disappears and nothing is allocatable
+  kNothingAllocatable,  ///< registered, but nothing is allocatable
+  kUnhealthy,           ///< every card is reported as not healthy
+  kShrunk,              ///< registers half the memory and one slot per card
 };
 
 struct AgentOptions {
-  std::chrono::milliseconds allocate_delay{20};
+  std::chrono::milliseconds allocate_delay{20}, late_delay{2'000};
   /// How long a pod runs: annotation tessera.io/run-for (Go duration) wins; 0 = for ever.
   std::chrono::milliseconds run_for{0};
+  /// How long the init containers of a pod take; 0 = over by the first status.
+  std::chrono::milliseconds init_for{0};
   bool delete_finished = false;
-  /// A lock older than this at the moment of Allocate is a broken invariant.
+  /// A lock older than this is a broken invariant.
   std::chrono::milliseconds lock_timeout{300'000};
-  std::string count_resource = "nvidia.com/gpu", register_key = "hami.io/node-nvidia-register",
-              to_allocate_key = "hami.io/vgpu-devices-to-allocate",
-              allocated_key = "hami.io/vgpu-devices-allocated";
-  /// Non-empty: rewritten as `Reported <time>` every 30 s, as agents of the handshake vendors do.
-  /// Newer agents do not write one.
-  std::string handshake_key;
+  /// How long after the end of Allocate its lock may still be there.
+  std::chrono::milliseconds lock_budget{20'000};
+  /// How long after a change of registration pods may come that were placed by the one before.
+  std::chrono::milliseconds registration_grace{60'000};
+  /// How often agents with a handshake write `Reported <time>`.
+  std::chrono::milliseconds handshake_period{30'000};
+  std::vector<AgentVendor> vendors{nvidia_agent()};
 };
 
 /// What live pods hold on one node, by the device texts the agents saw.
@@ -59,9 +71,10 @@ struct AgentNodeView {
 class Agents {
  public:
   Agents(client::ApiClient& api, AgentOptions options, const Clock& clock);
-  ~Agents();                               ///< stop()
-  Status add_node(const AgentNode& node);  ///< creates the Node object and registers
-  void start();                            ///< begins to watch pods
+  ~Agents();  ///< stop()
+  /// Creates the Node object and registers; called again it registers anew.
+  Status add_node(const AgentNode& node);
+  void start();  ///< begins to watch pods
   void stop();
   void misbehave(const std::string& node, Misbehaviour how);
   std::uint64_t served() const;             ///< pods whose Allocate succeeded

@@ -3,6 +3,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "k8s/objects.h"
@@ -11,6 +13,13 @@
 namespace tessera::sim {
 
 std::string agent_node_object(const AgentNode& node, const AgentOptions& options, WallTime now);
+/// The devices as an agent that lies registers them.
+std::vector<core::Device> registered_devices(const AgentNode& node, Misbehaviour how);
+/// Register annotations, one per vendor with devices on the node.
+std::vector<std::pair<std::string, std::string>> registrations(
+    const std::vector<core::Device>& devices, const AgentOptions& options);
+/// `Reported <time>` as agents write it.
+std::string reported(WallTime now);
 /// {"status":{…}} with capacity, allocatable (count resource 0 when not offered) and conditions.
 std::string agent_node_status(const AgentNode& node, const AgentOptions& options, bool offered,
                               WallTime now);
@@ -24,6 +33,8 @@ std::string annotations_patch(const std::vector<AnnotationChange>& changes, std:
                               std::string_view resource_version);
 
 /// Strategic merge patches of a pod's status.
+/// Init containers are at work: the first that is no sidecar runs, the rest waits.
+std::string initialising_status(const k8s::Pod& pod, WallTime now);
 std::string running_status(const k8s::Pod& pod, WallTime now);
 std::string succeeded_status(const k8s::Pod& pod, WallTime now);
 std::string failed_status(std::string_view reason, std::string_view message);

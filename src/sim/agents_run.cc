@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 #include "k8s/decode.h"
 #include "obs/log.h"
+#include "sim/agents_mig.h"
 #include "sim/agents_objects.h"
 
 namespace tessera::sim {
@@ -46,11 +48,23 @@ bool owned_by(std::string_view lock, std::string_view ns, std::string_view name)
   return parts.size() == 3 && parts[1] == ns && parts[2] == name;
 }
 
-bool asks(const k8s::Pod& pod, const std::string& resource) {
+bool asks(const k8s::Pod& pod, const AgentVendor& vendor) {
   return std::any_of(pod.containers.begin(), pod.containers.end(), [&](const k8s::Container& c) {
-    const std::string* limit = k8s::find(c.limits, resource);
+    const std::string* limit = k8s::find(c.limits, vendor.count_resource);
     return limit != nullptr && *limit != "0";
   });
+}
+
+bool plain_init(const k8s::Pod& pod) {
+  return std::any_of(pod.containers.begin(), pod.containers.end(),
+                     [](const k8s::Container& c) { return c.init && !c.sidecar; });
+}
+
+/// What an agent with this key still has to serve of the pod.
+bool left_to_allocate(const k8s::Pod& pod, const AgentVendor& vendor) {
+  if (vendor.to_allocate_key.empty()) return false;
+  const std::string text = value_of(pod.annotations, vendor.to_allocate_key);
+  return text.find(',') != std::string::npos;
 }
 
 }  // namespace
@@ -62,13 +76,21 @@ Agents::Impl::PodEntry* Agents::Impl::find(const std::string& uid) {
 
 void Agents::Impl::list_begin() {
   for (auto& [uid, entry] : pods_) entry.listed = false;
+  listing_.clear();
+  in_list_ = true;
 }
 
 void Agents::Impl::list_end() {
+  in_list_ = false;
+  std::vector<k8s::Pod> listed = std::exchange(listing_, {});
   std::vector<std::string> gone;
   for (const auto& [uid, entry] : pods_)
     if (!entry.listed) gone.push_back(uid);
   for (const std::string& uid : gone) forget(uid);
+  // Pods known already can only hold less than before.
+  std::stable_partition(listed.begin(), listed.end(),
+                        [this](const k8s::Pod& p) { return pods_.count(p.uid) != 0; });
+  for (k8s::Pod& pod : listed) seen(std::move(pod));
 }
 
 void Agents::Impl::forget(const std::string& uid) {
@@ -80,10 +102,16 @@ void Agents::Impl::object(json::Value value) {
   Result<k8s::Pod> pod = k8s::decode_pod(value);
   if (!pod) return log::warn("agents: unreadable pod", {{"error", pod.error().what}});
   if (nodes_.count(pod->node_name) == 0) return;
-  checker_.pod_seen(*pod);
-  PodEntry& entry = pods_[pod->uid];
+  if (!in_list_) return seen(std::move(*pod));
+  if (PodEntry* known = find(pod->uid)) known->listed = true;
+  listing_.push_back(std::move(*pod));
+}
+
+void Agents::Impl::seen(k8s::Pod pod) {
+  checker_.pod_seen(pod, clock_.wall());
+  PodEntry& entry = pods_[pod.uid];
   entry.listed = true;
-  entry.pod = std::move(*pod);
+  entry.pod = std::move(pod);
   consider(entry);
 }
 
@@ -109,23 +137,31 @@ void Agents::Impl::consider(PodEntry& entry) {
 void Agents::Impl::consider_pending(PodEntry& entry) {
   const k8s::Pod& pod = entry.pod;
   const std::string phase = value_of(pod.annotations, kPhaseKey);
-  const bool has_text = k8s::find(pod.annotations, options_.to_allocate_key) != nullptr;
-  if (phase == "allocating" && has_text) {
+  bool assigned = false, waits = false, asked = false;
+  for (const AgentVendor& vendor : options_.vendors) {
+    assigned = assigned || k8s::find(pod.annotations, vendor.allocated_key) != nullptr;
+    waits = waits ||
+            (vendor.needs_lock && k8s::find(pod.annotations, vendor.to_allocate_key) != nullptr);
+    asked = asked || asks(pod, vendor);
+  }
+  if (phase == "allocating" && waits) {
     NodeEntry& node = nodes_[pod.node_name];
     entry.stage = Stage::kQueued;
+    entry.stalled = node.how == Misbehaviour::kNeverAllocate;
     node.queue.push_back(pod.uid);
     return serve_next(node);
   }
-  if (phase == "failed" || (!has_text && asks(pod, options_.count_resource))) {
-    // As the kubelet does when Allocate fails: the pod came here without a scheduler's annotations,
-    // or its agent gave up before.
-    entry.stage = Stage::kEnded;
-    return send(
-        status_patch(pod, failed_status(kAdmissionError,
-                                        "no devices were assigned to this pod by the scheduler")),
-        [](const client::ApiResponse&) {});
-  }
+  // As the kubelet does when Allocate fails: the pod came here without a scheduler's annotations,
+  // or its agent gave up before.
+  if (phase == "failed" || (!assigned && asked))
+    return fail_admission(entry, "no devices were assigned to this pod by the scheduler");
   run(entry);
+}
+
+void Agents::Impl::fail_admission(PodEntry& entry, std::string_view why) {
+  entry.stage = Stage::kEnded;
+  send(status_patch(entry.pod, failed_status(kAdmissionError, why)),
+       [](const client::ApiResponse&) {});
 }
 
 void Agents::Impl::serve_next(NodeEntry& node) {
@@ -135,19 +171,33 @@ void Agents::Impl::serve_next(NodeEntry& node) {
     node.queue.pop_front();
     PodEntry* entry = find(uid);
     if (entry == nullptr || entry->stage != Stage::kQueued || entry->pod.terminating) continue;
+    if (node.how == Misbehaviour::kDead) {
+      fail_admission(*entry, "Allocate failed: no agent answers");
+      continue;
+    }
     node.serving = uid;
     entry->stage = Stage::kServing;
-    // The kubelet calls Allocate; the agent reads the lock to learn for which pod.
-    const std::string name = node.spec.name;
-    return send({.method = "GET", .path = node_path(name)},
-                [this, name, uid](const client::ApiResponse& response) {
-                  const PodEntry* served = find(uid);
-                  if (served == nullptr) return end_serving(name, uid);
-                  checker_.allocate(served->pod, lock_of(response).lock, clock_.wall(),
-                                    options_.lock_timeout);
-                  later(options_.allocate_delay, [this, name, uid] { allocate(name, uid); });
-                });
+    return serve(node.spec.name, uid);
   }
+}
+
+/// The kubelet calls Allocate; the agent reads the lock to learn for which pod.
+void Agents::Impl::serve(const std::string& name, const std::string& uid) {
+  send({.method = "GET", .path = node_path(name)},
+       [this, name, uid](const client::ApiResponse& response) {
+         PodEntry* served = find(uid);
+         if (served == nullptr) return end_serving(name, uid);
+         served->lock = lock_of(response).lock;
+         const k8s::Pod& pod = served->pod;
+         if (served->stalled && !owned_by(served->lock, pod.ns, pod.name)) {
+           fail_admission(*served, "Allocate failed: the lock was taken away meanwhile");
+           return end_serving(name, uid);
+         }
+         checker_.allocate(pod, served->lock, clock_.wall(), options_.lock_timeout);
+         const bool late = nodes_[name].how == Misbehaviour::kLate;
+         later(late ? options_.late_delay : options_.allocate_delay,
+               [this, name, uid] { allocate(name, uid); });
+       });
 }
 
 void Agents::Impl::allocate(const std::string& node, const std::string& uid) {
@@ -156,9 +206,19 @@ void Agents::Impl::allocate(const std::string& node, const std::string& uid) {
   const k8s::Pod& pod = entry->pod;
   const bool fails = nodes_[node].how == Misbehaviour::kFailAllocate;
   const std::string phase = fails ? "failed" : "success";
-  const std::string left = emptied(value_of(pod.annotations, options_.to_allocate_key));
   std::vector<AnnotationChange> changes{{kPhaseKey, &phase}};
-  if (!fails) changes.push_back({options_.to_allocate_key, &left});
+  std::string left, instances;
+  for (const AgentVendor& vendor : options_.vendors) {
+    if (fails || !left_to_allocate(pod, vendor)) continue;
+    left = emptied(value_of(pod.annotations, vendor.to_allocate_key));
+    changes.push_back({vendor.to_allocate_key, &left});
+    const std::string* reserved = k8s::find(pod.annotations, vendor.mig_key);
+    if (reserved != nullptr) {
+      instances = realise_mig(*reserved);
+      changes.push_back({vendor.mig_key, &instances});
+    }
+    break;  // the agent that comes first ends the lock; the others find the pod without
+  }
   client::ApiRequest request{.method = "PATCH",
                              .path = pod_path(pod),
                              .body = annotations_patch(changes, uid, {}),
@@ -171,19 +231,57 @@ void Agents::Impl::allocate(const std::string& node, const std::string& uid) {
 void Agents::Impl::allocated(const std::string& node, const std::string& uid, bool succeeded,
                              const client::ApiResponse& response) {
   PodEntry* entry = find(uid);
-  if (entry == nullptr || !response.ok())
-    return end_serving(node, uid);  // deleted meanwhile: the scheduler clears the lock
+  if (entry == nullptr) return end_serving(node, uid);
   const k8s::Pod pod = entry->pod;
+  if (!response.ok()) {  // deleted meanwhile: the scheduler clears the lock
+    check_lock_later(pod, entry->lock);
+    return end_serving(node, uid);
+  }
   if (succeeded) {
     ++served_;
-    run(*entry);
+    serve_other_vendors(uid);
   } else {
-    entry->stage = Stage::kEnded;
-    send(status_patch(pod, failed_status(kAdmissionError, "Allocate failed")),
-         [](const client::ApiResponse&) {});
+    fail_admission(*entry, "Allocate failed");
   }
   if (nodes_[node].how == Misbehaviour::kKeepLock) return end_serving(node, uid);
+  check_lock_later(pod, entry->lock);
   release_lock(node, uid, pod.ns, pod.name, kReleaseTries);
+}
+
+/// Agents of further vendors find the pod by its phase; nothing is locked any more.
+void Agents::Impl::serve_other_vendors(const std::string& uid) {
+  PodEntry* entry = find(uid);
+  if (entry == nullptr) return;
+  std::vector<std::string> texts;
+  std::vector<AnnotationChange> changes;
+  texts.reserve(options_.vendors.size());
+  bool first = true;
+  for (const AgentVendor& vendor : options_.vendors) {
+    if (!left_to_allocate(entry->pod, vendor)) continue;
+    if (std::exchange(first, false)) continue;  // served with the lock
+    texts.push_back(emptied(value_of(entry->pod.annotations, vendor.to_allocate_key)));
+    changes.push_back({vendor.to_allocate_key, &texts.back()});
+  }
+  if (changes.empty()) return run(*entry);
+  send({.method = "PATCH",
+        .path = pod_path(entry->pod),
+        .body = annotations_patch(changes, uid, {}),
+        .content_type = std::string(kMergePatch)},
+       [this, uid](const client::ApiResponse& response) {
+         PodEntry* served = find(uid);
+         if (served != nullptr && response.ok()) run(*served);
+       });
+}
+
+/// Invariant 4: by then nobody may hold the node for this pod.
+void Agents::Impl::check_lock_later(const k8s::Pod& pod, const std::string& lock) {
+  if (lock.empty()) return;
+  later(options_.lock_budget, [this, pod, lock] {
+    send({.method = "GET", .path = node_path(pod.node_name)},
+         [this, pod, lock](const client::ApiResponse& response) {
+           if (lock_of(response).lock == lock) checker_.served(pod, lock, options_.lock_budget);
+         });
+  });
 }
 
 /// Only its own lock, and only in the version that was read.
@@ -215,7 +313,17 @@ void Agents::Impl::end_serving(const std::string& name, const std::string& uid) 
 void Agents::Impl::run(PodEntry& entry) {
   entry.stage = Stage::kRunning;
   const std::string uid = entry.pod.uid;
-  send(status_patch(entry.pod, running_status(entry.pod, clock_.wall())),
+  if (options_.init_for.count() == 0 || !plain_init(entry.pod)) return run_apps(uid);
+  send(status_patch(entry.pod, initialising_status(entry.pod, clock_.wall())),
+       [this, uid](const client::ApiResponse&) {
+         later(options_.init_for, [this, uid] { run_apps(uid); });
+       });
+}
+
+void Agents::Impl::run_apps(const std::string& uid) {
+  const PodEntry* entry = find(uid);
+  if (entry == nullptr || entry->pod.terminating) return;
+  send(status_patch(entry->pod, running_status(entry->pod, clock_.wall())),
        [this, uid](const client::ApiResponse& response) {
          const PodEntry* running = find(uid);
          if (running != nullptr && response.ok()) end_later(*running);

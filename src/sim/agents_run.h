@@ -31,12 +31,15 @@ struct Agents::Impl : std::enable_shared_from_this<Agents::Impl> {
     Stage stage = Stage::kNew;
     bool listed = true;     ///< seen by the list under way
     bool deleting = false;  ///< our DELETE is under way
+    bool stalled = false;   ///< an agent that never answers had it in its queue
+    std::string lock;       ///< text of the node lock at the moment of Allocate
   };
   struct NodeEntry {
     AgentNode spec;
     Misbehaviour how = Misbehaviour::kNone;
     std::deque<std::string> queue;  ///< uids in the order they were bound
     std::string serving;            ///< uid
+    bool reporting = false;         ///< handshakes are written on a timer
   };
 
   // Watch events; each takes the mutex.
@@ -46,19 +49,27 @@ struct Agents::Impl : std::enable_shared_from_this<Agents::Impl> {
   void deleted(json::Value value);
 
   // The rest runs with the mutex held.
+  void seen(k8s::Pod pod);
   void consider(PodEntry& entry);
   void consider_pending(PodEntry& entry);
   void serve_next(NodeEntry& node);
+  void serve(const std::string& node, const std::string& uid);
   void allocate(const std::string& node, const std::string& uid);
   void allocated(const std::string& node, const std::string& uid, bool succeeded,
                  const client::ApiResponse& response);
+  void serve_other_vendors(const std::string& uid);
+  void fail_admission(PodEntry& entry, std::string_view why);
   void release_lock(const std::string& node, const std::string& uid, const std::string& ns,
                     const std::string& name, int tries);
+  void check_lock_later(const k8s::Pod& pod, const std::string& lock);
   void end_serving(const std::string& node, const std::string& uid);
   void run(PodEntry& entry);
+  void run_apps(const std::string& uid);
   void end_later(const PodEntry& entry);
   void remove(PodEntry& entry);
-  void report_handshake(const std::string& node);
+  void register_again(const AgentNode& spec, Misbehaviour how);  ///< without the mutex
+  void report_handshakes(const std::string& node);
+  void watch_locks();
   void forget(const std::string& uid);
   PodEntry* find(const std::string& uid);
 
@@ -77,6 +88,9 @@ struct Agents::Impl : std::enable_shared_from_this<Agents::Impl> {
   std::unordered_map<std::string, NodeEntry> nodes_;
   std::vector<std::string> order_;                  ///< of the nodes, as they were added
   std::unordered_map<std::string, PodEntry> pods_;  ///< by uid
+  /// A list is taken as a whole: what is gone must go before what came may be judged.
+  std::vector<k8s::Pod> listing_;
+  bool in_list_ = false;
   InvariantChecker checker_;
   std::uint64_t served_ = 0, finished_ = 0;
   std::unique_ptr<client::Reflector> reflector_;

@@ -110,7 +110,10 @@ class AgentsTest : public testing::Test {
     return true;
   }
   bool soon_in_phase(const std::string& name, std::string_view phase) {
-    return soon([&] { return pod(name, {"status", "phase"}) == phase; });
+    return soon_in_phase_within(name, phase, 5s);
+  }
+  bool soon_in_phase_within(const std::string& name, std::string_view phase, milliseconds limit) {
+    return soon([&] { return pod(name, {"status", "phase"}) == phase; }, limit);
   }
 
   SystemClock clock_;
@@ -241,6 +244,155 @@ TEST_F(AgentsTest, DropRegistrationTakesTheDevicesAwayAndBack) {
   EXPECT_NE(read("/api/v1/nodes/n1", {"metadata", "annotations", "hami.io/node-nvidia-register"}),
             "");
   EXPECT_EQ(read("/api/v1/nodes/n1", {"status", "allocatable", "nvidia.com/gpu"}), "8");
+}
+
+TEST_F(AgentsTest, ALyingAgentRegistersWhatIsNotThere) {
+  start();
+  const auto registered = [&] {
+    return read("/api/v1/nodes/n1", {"metadata", "annotations", "hami.io/node-nvidia-register"});
+  };
+  const auto allocatable = [&] {
+    return read("/api/v1/nodes/n1", {"status", "allocatable", "nvidia.com/gpu"});
+  };
+  agents_->misbehave("n1", Misbehaviour::kUnhealthy);
+  EXPECT_EQ(registered().find(R"("health":true)"), std::string::npos) << registered();
+  agents_->misbehave("n1", Misbehaviour::kShrunk);
+  EXPECT_NE(registered().find(R"("devmem":8192)"), std::string::npos) << registered();
+  EXPECT_EQ(allocatable(), "2");
+  agents_->misbehave("n1", Misbehaviour::kNothingAllocatable);
+  EXPECT_NE(registered().find(R"("devmem":16384)"), std::string::npos) << registered();
+  EXPECT_EQ(allocatable(), "0");
+  agents_->misbehave("n1", Misbehaviour::kNone);
+  EXPECT_EQ(allocatable(), "8");
+}
+
+TEST_F(AgentsTest, ADeadAgentCostsThePodAndLeavesItsLock) {
+  start();
+  agents_->misbehave("n1", Misbehaviour::kDead);
+  create_pod("a");
+  take_lock("a");
+  bind("a");
+  EXPECT_TRUE(soon_in_phase("a", "Failed"));
+  EXPECT_EQ(annotation("a", "hami.io/bind-phase"), "allocating");
+  EXPECT_NE(lock(), "");
+}
+
+TEST_F(AgentsTest, ALateAgentServesInTheEnd) {
+  start({.allocate_delay = 1ms, .late_delay = 200ms});
+  agents_->misbehave("n1", Misbehaviour::kLate);
+  create_pod("a");
+  take_lock("a");
+  bind("a");
+  EXPECT_FALSE(soon_in_phase_within("a", "Running", 100ms));
+  EXPECT_TRUE(soon_in_phase("a", "Running"));
+  EXPECT_TRUE(soon([&] { return lock().empty(); }));
+}
+
+TEST_F(AgentsTest, InitContainersEndBeforeTheAppBegins) {
+  start({.allocate_delay = 1ms, .init_for = 200ms});
+  ASSERT_EQ(
+      api_->request(
+              "POST", "/api/v1/namespaces/default/pods",
+              R"({"metadata":{"name":"a"},"spec":{"initContainers":[{"name":"i","image":"x"}],"containers":[{"name":"c","image":"x"}]}})")
+          .status,
+      201);
+  take_lock("a");
+  bind("a", ";GPU-0,NVIDIA,1000,10:;");
+  const auto init_state = [&](std::string_view state) {
+    const ApiServer::Answer answer = api_->request("GET", "/api/v1/namespaces/default/pods/a");
+    return answer.body.find(R"("initContainerStatuses")") != std::string::npos &&
+           answer.body.find("\"" + std::string(state) + "\"") != std::string::npos;
+  };
+  ASSERT_TRUE(soon([&] { return init_state("running"); }));
+  EXPECT_EQ(pod("a", {"status", "phase"}), "Pending");
+  ASSERT_TRUE(soon_in_phase("a", "Running"));
+  EXPECT_TRUE(init_state("terminated"));
+}
+
+TEST_F(AgentsTest, ALockThatStaysIsToldOnceItsTimeIsOver) {
+  start({.allocate_delay = 1ms, .lock_budget = 100ms});
+  create_pod("a");
+  take_lock("a");
+  // The release is refused longer than an agent tries.
+  api_->inject({.match = "PATCH /api/v1/nodes/", .times = 5, .status = 409});
+  bind("a");
+  ASSERT_TRUE(soon([&] { return !agents_->violations().empty(); }));
+  EXPECT_NE(agents_->violations()[0].find("its lock is still there"), std::string::npos);
+}
+
+/// Two vendors on one node: a registration, a handshake and keys of their own; one lock for both.
+class TwoVendorsTest : public AgentsTest {
+ protected:
+  void start_two() {
+    AgentNode node = two_cards("n1");
+    node.devices.push_back({.id = "XPU-0",
+                            .slots = 4,
+                            .memory = {98304},
+                            .cores = {100},
+                            .model = "XPU",
+                            .healthy = true,
+                            .vendor = {1}});
+    agents_ = std::make_unique<Agents>(*client_,
+                                       AgentOptions{.allocate_delay = 1ms,
+                                                    .handshake_period = 50ms,
+                                                    .vendors = {nvidia_agent(), xpu_agent()}},
+                                       clock_);
+    const Status added = agents_->add_node(node);
+    ASSERT_TRUE(added) << added.error().what;
+    agents_->start();
+  }
+  std::string node_annotation(std::string_view key) {
+    return read("/api/v1/nodes/n1", {"metadata", "annotations", key});
+  }
+};
+
+TEST_F(TwoVendorsTest, RegisterApartAndAnswerTheHandshake) {
+  start_two();
+  EXPECT_EQ(read("/api/v1/nodes/n1", {"status", "allocatable", "kunlunxin.com/vxpu"}), "4");
+  EXPECT_EQ(read("/api/v1/nodes/n1", {"status", "allocatable", "nvidia.com/gpu"}), "8");
+  EXPECT_NE(node_annotation("hami.io/node-register-xpu").find("XPU-0"), std::string::npos);
+  EXPECT_EQ(node_annotation("hami.io/node-nvidia-register").find("XPU-0"), std::string::npos);
+  const auto answered = [&] {
+    return node_annotation("hami.io/node-handshake-xpu").starts_with("Reported 20");
+  };
+  ASSERT_TRUE(soon(answered));
+  ASSERT_EQ(
+      api_->request(
+              "PATCH", "/api/v1/nodes/n1",
+              R"({"metadata":{"annotations":{"hami.io/node-handshake-xpu":"Requesting_2026-08-21 08:00:00"}}})",
+              "application/merge-patch+json")
+          .status,
+      200);
+  EXPECT_TRUE(soon(answered));
+}
+
+TEST_F(TwoVendorsTest, ServeOnePodOneAfterTheOther) {
+  start_two();
+  create_pod("a");
+  take_lock("a");
+  const std::string body =
+      R"({"metadata":{"name":"a","annotations":{"hami.io/vgpu-node":"n1","hami.io/bind-phase":"allocating","hami.io/vgpu-devices-allocated":"GPU-0,NVIDIA,1000,10:;","hami.io/vgpu-devices-to-allocate":"GPU-0,NVIDIA,1000,10:;","hami.io/xpu-devices-allocated":"XPU-0,XPU,24576,25:;","hami.io/xpu-devices-to-allocate":"XPU-0,XPU,24576,25:;"}},"target":{"kind":"Node","name":"n1"}})";
+  ASSERT_EQ(api_->request("POST", "/api/v1/namespaces/default/pods/a/binding", body).status, 201);
+  ASSERT_TRUE(soon_in_phase("a", "Running"));
+  EXPECT_EQ(annotation("a", "hami.io/vgpu-devices-to-allocate"), ";;");
+  EXPECT_EQ(annotation("a", "hami.io/xpu-devices-to-allocate"), ";;");
+  EXPECT_TRUE(soon([&] { return lock().empty(); }));
+  EXPECT_EQ(agents_->view().at(0).used.at(2), (core::Usage{1, {24576}, {25}}));
+  EXPECT_EQ(agents_->violations(), std::vector<std::string>{});
+}
+
+TEST_F(AgentsTest, InstancesGetTheirRuntimeIds) {
+  start();
+  create_pod(
+      "a",
+      R"(,"hami.io/vgpu-mig-allocations":"[{\"containerIndex\":0,\"deviceIndex\":0,\"gpuUUID\":\"GPU-0\",\"profile\":\"1g.10gb\",\"placement\":{\"start\":6,\"size\":1}}]")");
+  take_lock("a");
+  bind("a");
+  ASSERT_TRUE(soon_in_phase("a", "Running"));
+  EXPECT_EQ(
+      annotation("a", "hami.io/vgpu-mig-allocations"),
+      R"([{"containerIndex":0,"deviceIndex":0,"gpuUUID":"GPU-0","profile":"1g.10gb","placement":{"start":6,"size":1},"migUUID":"MIG-GPU-0-6","gpuInstanceID":7,"computeInstanceID":0}])");
+  EXPECT_EQ(agents_->violations(), std::vector<std::string>{});
 }
 
 TEST_F(AgentsTest, AllocateWithoutTheLockIsAViolation) {
