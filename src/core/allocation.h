@@ -15,10 +15,17 @@
 
 namespace tessera::core {
 
+/// What the node's agent calls an instance once it has made it.
+struct MigInstance {
+  std::string uuid, gpu_instance, compute_instance;
+  friend bool operator==(const MigInstance&, const MigInstance&) = default;
+};
+
 /// An instance on a partitioned card.
 struct MigSlice {
   std::string profile;
   MigPlacement placement;
+  std::optional<MigInstance> instance;  ///< nullopt until it exists; only told, never decided on
   friend bool operator==(const MigSlice&, const MigSlice&) = default;
 };
 

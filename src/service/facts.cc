@@ -74,6 +74,9 @@ PodFact FactReader::read_pod(const k8s::Pod& pod) const {
   fact.bind_time = parse_bind_time(annotation_or_empty(pod, kBindTimeKey));
   fact.annotated_node = annotation_or_empty(pod, kAssignedNodeKey);
   if (!fact.asks_devices || fact.finished) return fact;
+  for (const k8s::Container& container : pod.containers) {
+    fact.containers.push_back(container.name);
+  }
   if (fact.node.empty()) {
     Result<vendors::Demand> demand = vendors_->demand(pod, defaults_);
     if (demand)

@@ -35,6 +35,7 @@ struct PodFact {
   std::string bind_phase;
   std::optional<WallTime> bind_time;
   std::string annotated_node;                  ///< hami.io/vgpu-node
+  std::vector<std::string> containers;         ///< names by position, of device pods
   std::optional<core::Request> request;        ///< of pods that are not bound yet
   std::optional<core::Allocation> allocation;  ///< of bound pods: what their annotations say
   std::string problem;  ///< why request or allocation could not be read, with the value
