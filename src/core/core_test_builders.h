@@ -2,6 +2,7 @@
 /// by production code.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,6 +64,21 @@ inline Device card(std::string id, std::int64_t memory = 16384, std::int64_t slo
   return device;
 }
 
+/// Profiles of a card with 7 compute and 8 memory slices (devices page, section 14.1), figures of
+/// its worked examples.
+inline MigProfiles seven_slice_profiles() {
+  return {{"1g.10gb", {9856}, {13}, 1, {{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}, {6, 1}}},
+          {"2g.20gb", {19968}, {25}, 2, {{0, 2}, {2, 2}, {4, 2}}},
+          {"3g.40gb", {40448}, {46}, 3, {{0, 4}, {4, 4}}},
+          {"7g.80gb", {81152}, {100}, 7, {{0, 8}}}};
+}
+inline Device mig_card(std::string id, MigProfiles profiles = seven_slice_profiles()) {
+  Device device = card(std::move(id), 81559);
+  device.mode = "split";
+  device.mig = std::make_shared<const MigProfiles>(std::move(profiles));
+  return device;
+}
+
 inline NodeSpec node(std::string name, std::vector<Device> devices) {
   NodeSpec spec;
   spec.name = std::move(name);
@@ -114,6 +130,29 @@ inline Allocation held(std::string node_name,
       allocation.grants.push_back({p, kVendor, h.id, {h.memory}, {h.cores}});
     }
   }
+  return allocation;
+}
+
+/// One instance of a seven-slice card, as a grant of a position.
+inline Grant instance(std::uint32_t position, std::string device, const std::string& profile,
+                      std::uint32_t start) {
+  for (const MigProfile& offered : seven_slice_profiles()) {
+    if (offered.name != profile) continue;
+    const MigPlacement placement{start, offered.placements.front().size};
+    return {position,       kVendor,       std::move(device),
+            offered.memory, offered.cores, MigSlice{profile, placement}};
+  }
+  return {};
+}
+/// A pod of app containers, one per grant given, with instances.
+inline Allocation held_instances(std::string node_name, std::vector<Grant> grants) {
+  Allocation allocation;
+  allocation.node = std::move(node_name);
+  for (const Grant& grant : grants) {
+    if (allocation.kinds.size() <= grant.position) allocation.kinds.resize(grant.position + 1);
+  }
+  for (PositionKind& kind : allocation.kinds) kind = PositionKind::kApp;
+  allocation.grants = std::move(grants);
   return allocation;
 }
 
