@@ -94,5 +94,27 @@ TEST(EffectiveCharges, SameIdOfTwoVendorsIsTwoCards) {
   EXPECT_EQ(charges_text(allocation), "a 1/20/0, a 1/10/0");
 }
 
+TEST(EffectiveCharges, InstancesAddUpWhateverTheContainer) {  // N-3
+  Allocation allocation =
+      held_instances("n1", {instance(0, "m", "3g.40gb", 4), instance(1, "m", "2g.20gb", 0)});
+  allocation.kinds[0] = kInit;
+  const Charge want{kVendor, "m", {2, {60416}, {71}, 6}, {{0, 2}, {4, 4}}, 0};
+  EXPECT_EQ(effective_charges(allocation), std::vector<Charge>{want});
+  allocation.init_finished = true;
+  EXPECT_EQ(effective_charges(allocation), std::vector<Charge>{want});
+}
+
+TEST(EffectiveCharges, ReservationsWithoutAGrantAreListedByDevice) {
+  Allocation allocation = held("n1", {{kApp, {{"b", 100, 1}}}});
+  allocation.stray_mig = {{kVendor, "c", {2, 2}},
+                          {kVendor, "a", {1, 1}},
+                          {kVendor, "c", {0, 1}},
+                          {kVendor, "b", {0, 1}}};
+  EXPECT_EQ(effective_charges(allocation),
+            (std::vector<Charge>{{kVendor, "a", {}, {{1, 1}}, 0},
+                                 {kVendor, "b", {1, {100}, {1}}, {{0, 1}}, 1},
+                                 {kVendor, "c", {}, {{0, 1}, {2, 2}}, 0}}));
+}
+
 }  // namespace
 }  // namespace tessera::core
