@@ -6,6 +6,7 @@
 #include <string>
 
 #include "policies/registry.h"
+#include "vendors/nvidia.h"
 
 namespace tessera::vendors {
 namespace {
@@ -30,7 +31,7 @@ constexpr WallTime kNow{};
 class VendorsTest : public testing::Test {
  protected:
   VendorsTest()
-      : vendors_(*Vendors::make(parse_device_config(default_device_config()).config)),
+      : vendors_(*Vendors::make(parse_device_config(nvidia_default_text()).config)),
         defaults_{policies::find_node_policy("binpack"), {policies::find_device_policy("spread")}} {
   }
 
@@ -376,7 +377,7 @@ TEST_F(VendorsTest, TextsOfAPodThatAsksNothingDoNotCount) {  // S-12, case 93
 // -------------------------------------------------------------------------------------------------------
 
 TEST_F(VendorsTest, MutationCoversInitContainersAndSetsTheRuntimeClassOnce) {  // cases 56, 107
-  DeviceConfig config = parse_device_config(default_device_config()).config;
+  DeviceConfig config = parse_device_config(nvidia_default_text()).config;
   config.vendors.front().runtime_class = "nvidia";
   const Vendors vendors = *Vendors::make(config);
   const auto got = vendors.mutate(pod_with({asking({{kMem, "1000"}}, true), asking({})}));
