@@ -41,6 +41,8 @@ void Binder::bind(BindCall call) {
   if (const std::string problem = check_args(job->args); !problem.empty())
     return close(job, problem);
   if (shutting_down_) return close(job, std::string(kBinderStops));
+  job->term = p_.leader.term();
+  if (job->term == 0) return close(job, p_.leader.why_over());
   find_pod(job);
 }
 

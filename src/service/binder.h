@@ -19,6 +19,7 @@
 #include "service/books.h"
 #include "service/events.h"
 #include "service/facts.h"
+#include "service/leader.h"
 #include "service/lock_keeper.h"
 #include "service/lock_writer.h"
 #include "service/measures.h"
@@ -47,6 +48,7 @@ class Binder {
     BindingWriter& bindings;
     Events& events;
     const Measures& measures;
+    const Leadership& leader;
     const LiveReader& live;
     const Clock& clock;
   };
@@ -61,6 +63,9 @@ class Binder {
   void pump(std::string name);  ///< by value: the caller's text may die with a job
   /// Once a second: clients that have gone, locks that have expired.
   void tick();
+  /// Leadership was lost: everything that waits is refused; what is being written ends with the
+  /// next write, which is not sent any more.
+  void depose();
   /// Refuses everything that waits; what has its lock goes on.
   void shut_down();
 
@@ -73,6 +78,7 @@ class Binder {
     k8s::BindArgs args;
     std::vector<BindCall> calls;  ///< repeated calls for the same pod and node share one job
     MonoTime arrived{}, deadline{};
+    std::uint64_t term = 0;  ///< of leadership: nothing is written for the job in another one
     std::string lock_value;
     bool active = false;  ///< lock asked for, or binding under way: no way back by time or by a
                           ///< client that hangs up
@@ -96,6 +102,8 @@ class Binder {
   bool clients_gone(const Job& job) const;
   void drop_gone(Queue& queue);
   bool recheck(const JobPtr& job);
+  bool deposed(const JobPtr& job);
+  void refuse_waiting(const std::string& why);
   void take_lock(const JobPtr& job, const LockKeeper::View& view);
   void lock_answered(const JobPtr& job, const LockKeeper::View& view, const Status& status);
   void write_binding(const JobPtr& job);

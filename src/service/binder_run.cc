@@ -36,8 +36,18 @@ void Binder::drop_gone(Queue& queue) {
   }
 }
 
+/// Somebody else leads, or did for a while: he may have given the slices away. Nothing is written
+/// any more, neither for the pod nor about it.
+bool Binder::deposed(const JobPtr& job) {
+  if (p_.leader.holds(job->term)) return false;
+  leave_queue(job);
+  fail_job(job, p_.leader.why_over(), true);
+  return true;
+}
+
 /// What was true when the call came may have changed while it waited.
 bool Binder::recheck(const JobPtr& job) {
+  if (deposed(job)) return false;
   PodRecord* pod = p_.books.pod(job->args.pod_uid);
   std::string problem;
   if (pod == nullptr)
@@ -87,7 +97,7 @@ void Binder::take_lock(const JobPtr& job, const LockKeeper::View& view) {
   job->lock_value = format_lock(p_.clock.wall(), job->args.pod_namespace, job->args.pod_name);
   std::optional<std::string> replaces;
   if (view.state != LockKeeper::State::kFree) replaces = view.value;
-  p_.locks.set(job->args.node, job->lock_value, std::move(replaces),
+  p_.locks.set(job->args.node, job->lock_value, std::move(replaces), job->term,
                [this, job, view](const Status& status) { lock_answered(job, view, status); });
 }
 
@@ -116,6 +126,7 @@ void Binder::lock_answered(const JobPtr& job, const LockKeeper::View& view, cons
 // ---- the Binding and the end
 
 void Binder::write_binding(const JobPtr& job) {
+  if (deposed(job)) return pump(job->args.node);
   const core::Hold* hold = p_.books.cluster().hold({job->args.pod_uid});
   const PodRecord* pod = p_.books.pod(job->args.pod_uid);
   if (pod != nullptr && pod->fact.asks_devices &&
@@ -130,7 +141,8 @@ void Binder::write_binding(const JobPtr& job) {
                            .uid = job->args.pod_uid,
                            .node = job->args.node,
                            .allocation = hold == nullptr ? nullptr : &hold->allocation,
-                           .decided_at = pod == nullptr ? p_.clock.wall() : pod->reserved_at};
+                           .decided_at = pod == nullptr ? p_.clock.wall() : pod->reserved_at,
+                           .term = job->term};
   p_.bindings.write(order, [this, job](BindingOutcome outcome, const std::string& problem) {
     binding_answered(job, outcome, problem);
   });
@@ -166,7 +178,7 @@ void Binder::back_out(const JobPtr& job, const std::string& problem) {
     pump(job->args.node);
   };
   if (job->lock_value.empty()) return finish({});
-  p_.locks.clear(job->args.node, job->lock_value, finish);
+  p_.locks.clear(job->args.node, job->lock_value, job->term, finish);
 }
 
 void Binder::succeed(const JobPtr& job) {
@@ -177,6 +189,7 @@ void Binder::succeed(const JobPtr& job) {
   close(job, {});
   if (did_it) {
     log::info("bound", {{"pod", pod_key(args)}, {"node", args.node}});
+    if (!p_.leader.holds(job->term)) return;
     p_.events.write({"Pod", args.pod_namespace, args.pod_name, args.pod_uid}, EventType::kNormal,
                     "BindingSucceed",
                     fmt::format("Successfully binding node [{}] to {}", args.node, pod_key(args)));
@@ -193,6 +206,7 @@ void Binder::fail_job(const JobPtr& job, const std::string& problem, bool end_re
   p_.measures.bind_duration.observe(seconds(job->arrived, p_.clock.mono()));
   close(job, problem);
   log::warn("bind failed", {{"pod", pod_key(args)}, {"node", args.node}, {"problem", problem}});
+  if (!p_.leader.holds(job->term)) return;
   p_.events.write({"Pod", args.pod_namespace, args.pod_name, args.pod_uid}, EventType::kWarning,
                   "BindingFailed", problem);
 }
@@ -241,15 +255,21 @@ void Binder::tick() {
   }
 }
 
-void Binder::shut_down() {
-  shutting_down_ = true;
+void Binder::refuse_waiting(const std::string& why) {
   std::vector<JobPtr> waiting;
   for (auto& [node, queue] : queues_)
     waiting.insert(waiting.end(), queue.waiting.begin(), queue.waiting.end());
   for (const JobPtr& job : waiting) {
     leave_queue(job);
-    close(job, std::string(kBinderStops));
+    close(job, why);
   }
+}
+
+void Binder::depose() { refuse_waiting(p_.leader.why_over()); }
+
+void Binder::shut_down() {
+  shutting_down_ = true;
+  refuse_waiting(std::string(kBinderStops));
 }
 
 std::size_t Binder::waiting() const {

@@ -42,15 +42,18 @@ bool is_label_value(std::string_view text) {
 
 struct BindingWriter::Job {
   std::string ns, name, uid, node;
+  std::uint64_t term = 0;
   Done done;
 };
 
 BindingWriter::BindingWriter(client::ApiClient& api, TaskThread& state, LockWriter& locks,
-                             const LiveReader& live, const Clock& clock, bool write_label_by_patch)
+                             const LiveReader& live, const Leadership& leader, const Clock& clock,
+                             bool write_label_by_patch)
     : api_(api),
       state_(state),
       locks_(locks),
       live_(live),
+      leader_(leader),
       clock_(clock),
       write_label_by_patch_(write_label_by_patch) {}
 
@@ -89,9 +92,13 @@ void BindingWriter::write(const BindingOrder& order, Done done) {
                                        .name = order.name,
                                        .uid = order.uid,
                                        .node = order.node,
+                                       .term = order.term,
                                        .done = std::move(done)});
   client::ApiRequest request{
-      .method = "POST", .path = pod_path(order.ns, order.name) + "/binding", .body = body(order)};
+      .method = "POST",
+      .path = pod_path(order.ns, order.name) + "/binding",
+      .body = body(order),
+      .still_wanted = [this, term = order.term] { return leader_.holds(term); }};
   api_.send(std::move(request), [this, job](client::ApiResponse response) {
     state_.post([this, job, response = std::move(response)] { answered(job, response); });
   });
@@ -138,7 +145,8 @@ void BindingWriter::bound(const std::shared_ptr<Job>& job) {
   client::ApiRequest request{.method = "PATCH",
                              .path = pod_path(job->ns, job->name),
                              .body = label_patch(job->node),
-                             .content_type = "application/merge-patch+json"};
+                             .content_type = "application/merge-patch+json",
+                             .still_wanted = [this, job] { return leader_.holds(job->term); }};
   api_.send(std::move(request), [job](const client::ApiResponse& response) {
     if (!response.ok())
       log::warn("node label could not be written",

@@ -12,6 +12,7 @@
 #include "client/api.h"
 #include "core/allocation.h"
 #include "service/facts.h"
+#include "service/leader.h"
 #include "service/lock_writer.h"
 #include "service/task_thread.h"
 
@@ -21,6 +22,7 @@ struct BindingOrder {
   std::string ns, name, uid, node;
   const core::Allocation* allocation = nullptr;  ///< nullptr: no device annotations
   WallTime decided_at{};
+  std::uint64_t term = 0;  ///< of leadership; nothing is sent once it has ended
 };
 
 enum class BindingOutcome : std::uint8_t {
@@ -34,7 +36,8 @@ class BindingWriter {
   using Done = std::function<void(BindingOutcome, std::string problem)>;
 
   BindingWriter(client::ApiClient& api, TaskThread& state, LockWriter& locks,
-                const LiveReader& live, const Clock& clock, bool write_label_by_patch);
+                const LiveReader& live, const Leadership& leader, const Clock& clock,
+                bool write_label_by_patch);
 
   void write(const BindingOrder& order, Done done);
   /// The body of the Binding, for tests too.
@@ -50,6 +53,7 @@ class BindingWriter {
   TaskThread& state_;
   LockWriter& locks_;
   const LiveReader& live_;
+  const Leadership& leader_;
   const Clock& clock_;
   bool write_label_by_patch_;
 };

@@ -208,7 +208,8 @@ void Filter::place(FilterCall& call) {
   std::vector<NodeId> candidates;
   candidates.reserve(names.size());
   for (const std::string_view name : names) candidates.push_back(books_.cluster().find_node(name));
-  const core::Outcome outcome = core::place(books_.cluster(), call.request, candidates);
+  const core::Outcome outcome = core::place(books_.cluster(), call.request, candidates,
+                                            {.prefer_unlocked = options_.prefer_unlocked});
   if (outcome.decision) return answer_placed(call, outcome, names);
   answer_nowhere(call, outcome, names);
 }

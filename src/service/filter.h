@@ -49,6 +49,7 @@ class Filter {
  public:
   struct Options {
     bool nodes_form_is_live = false;
+    bool prefer_unlocked = true;  ///< among equally good nodes
   };
   Filter(const LiveReader& live, Books& books, Events& events, const Measures& measures,
          const Clock& clock, Options options);

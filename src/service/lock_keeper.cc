@@ -18,11 +18,13 @@ constexpr std::string_view kNotBound = "owner not bound";
 }  // namespace
 
 LockKeeper::LockKeeper(LockWriter& locks, Books& books, Events& events, const Measures& measures,
-                       const Clock& clock, std::chrono::milliseconds lock_timeout)
+                       const Leadership& leader, const Clock& clock,
+                       std::chrono::milliseconds lock_timeout)
     : locks_(locks),
       books_(books),
       events_(events),
       measures_(measures),
+      leader_(leader),
       clock_(clock),
       lock_timeout_(lock_timeout) {}
 
@@ -107,11 +109,12 @@ void LockKeeper::report(const std::string& node, const View& stale) {
 }
 
 void LockKeeper::sweep(const std::string& node) {
+  if (may_sweep && !may_sweep()) return;
   if (clearing_.contains(node) || (is_busy && is_busy(node))) return;
   const View stale = view(node);
   if (stale.state != State::kStale) return;
   clearing_.insert(node);
-  locks_.clear(node, stale.value, [this, node, stale](const Status& status) {
+  locks_.clear(node, stale.value, leader_.term(), [this, node, stale](const Status& status) {
     clearing_.erase(node);
     if (status)
       report(node, stale);

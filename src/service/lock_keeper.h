@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "service/books.h"
 #include "service/events.h"
+#include "service/leader.h"
 #include "service/lock_writer.h"
 #include "service/measures.h"
 #include "service/node_lock.h"
@@ -32,7 +33,7 @@ class LockKeeper {
   };
 
   LockKeeper(LockWriter& locks, Books& books, Events& events, const Measures& measures,
-             const Clock& clock, std::chrono::milliseconds lock_timeout);
+             const Leadership& leader, const Clock& clock, std::chrono::milliseconds lock_timeout);
 
   /// An owner that has to be asked for counts as holding until on_news tells that the answer is
   /// there.
@@ -42,11 +43,15 @@ class LockKeeper {
   void node_changed(const std::string& node);
   /// Tells operators that a lock was put aside.
   void report(const std::string& node, const View& stale);
-  /// Removes the lock of a node when it is stale and nobody here is about to take it over.
+  /// Removes the lock of a node when it is stale and nobody here is about to take it over; only
+  /// while may_sweep says so.
   void sweep(const std::string& node);
   void sweep_all();
 
   std::function<void(const std::string& node)> on_news;
+  /// We lead, and what we know is of this term. Before the lists are complete an owner that is not
+  /// there yet would look missing.
+  std::function<bool()> may_sweep;
   /// The binder's own work on that node is under way, or it has a bind waiting that will take the
   /// lock over itself.
   std::function<bool(const std::string& node)> is_busy;
@@ -65,6 +70,7 @@ class LockKeeper {
   Books& books_;
   Events& events_;
   const Measures& measures_;
+  const Leadership& leader_;
   const Clock& clock_;
   std::chrono::milliseconds lock_timeout_;
   std::unordered_map<std::string, Lookup> lookups_;  // by node

@@ -36,23 +36,28 @@ struct LockWriter::Job {
   std::string value;  ///< to write, or to remove
   bool clearing = false;
   std::optional<std::string> replaces;  ///< of set
+  std::uint64_t term = 0;
   int tries = 0;
   Done done;
 };
 
 LockWriter::LockWriter(client::ApiClient& api, TaskThread& state, const LiveReader& live,
-                       Books& books)
-    : api_(api), state_(state), live_(live), books_(books) {}
+                       Books& books, const Leadership& leader)
+    : api_(api), state_(state), live_(live), books_(books), leader_(leader) {}
 
 void LockWriter::set(const std::string& node, const std::string& value,
-                     std::optional<std::string> replaces, Done done) {
-  patch(std::make_shared<Job>(
-      Job{.node = node, .value = value, .replaces = std::move(replaces), .done = std::move(done)}));
+                     std::optional<std::string> replaces, std::uint64_t term, Done done) {
+  patch(std::make_shared<Job>(Job{.node = node,
+                                  .value = value,
+                                  .replaces = std::move(replaces),
+                                  .term = term,
+                                  .done = std::move(done)}));
 }
 
-void LockWriter::clear(const std::string& node, const std::string& value, Done done) {
+void LockWriter::clear(const std::string& node, const std::string& value, std::uint64_t term,
+                       Done done) {
   auto job = std::make_shared<Job>(
-      Job{.node = node, .value = value, .clearing = true, .done = std::move(done)});
+      Job{.node = node, .value = value, .clearing = true, .term = term, .done = std::move(done)});
   if (settled(*job)) return job->done({});
   patch(std::move(job));
 }
@@ -65,6 +70,7 @@ bool LockWriter::settled(const Job& job) const {
 }
 
 void LockWriter::patch(std::shared_ptr<Job> job) {
+  if (!leader_.holds(job->term)) return job->done(fail(Code::kUnavailable, leader_.why_over()));
   const NodeRecord* node = books_.node(job->node);
   if (node == nullptr)
     return job->done(fail(Code::kNotFound, fmt::format("node \"{}\" not found", job->node)));
@@ -73,7 +79,8 @@ void LockWriter::patch(std::shared_ptr<Job> job) {
       .method = "PATCH",
       .path = node_path(job->node),
       .body = lock_patch(job->clearing ? nullptr : &job->value, node->fact.resource_version),
-      .content_type = "application/merge-patch+json"};
+      .content_type = "application/merge-patch+json",
+      .still_wanted = [this, term = job->term] { return leader_.holds(term); }};
   api_.send(std::move(request), [this, job](client::ApiResponse response) {
     Result<NodeFact> fact =
         response.ok() ? read(response.body) : fail(Code::kUnavailable, response.message());

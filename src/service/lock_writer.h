@@ -4,6 +4,7 @@
 /// to it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "client/api.h"
 #include "service/books.h"
 #include "service/facts.h"
+#include "service/leader.h"
 #include "service/task_thread.h"
 
 namespace tessera::service {
@@ -22,14 +24,16 @@ class LockWriter {
  public:
   using Done = std::function<void(Status)>;
 
-  LockWriter(client::ApiClient& api, TaskThread& state, const LiveReader& live, Books& books);
+  LockWriter(client::ApiClient& api, TaskThread& state, const LiveReader& live, Books& books,
+             const Leadership& leader);
 
+  /// Nothing is sent once `term` has ended: kUnavailable then, in both.
   /// Writes `value` where the books show `replaces` (nothing, or a stale lock). kConflict: somebody
   /// else has it now; kNotFound: no such node; kUnavailable: the API server did not take it.
   void set(const std::string& node, const std::string& value, std::optional<std::string> replaces,
-           Done done);
+           std::uint64_t term, Done done);
   /// Removes the lock as long as it reads `value`; somebody else's stays, which is success too.
-  void clear(const std::string& node, const std::string& value, Done done);
+  void clear(const std::string& node, const std::string& value, std::uint64_t term, Done done);
   /// Asks the API server for a pod: nullopt = it does not exist.
   void fetch_pod(const std::string& ns, const std::string& name,
                  std::function<void(Result<std::optional<PodFact>>)> done);
@@ -48,6 +52,7 @@ class LockWriter {
   TaskThread& state_;
   const LiveReader& live_;
   Books& books_;
+  const Leadership& leader_;
 };
 
 }  // namespace tessera::service

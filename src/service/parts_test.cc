@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "service/binding_writer.h"
@@ -72,7 +73,7 @@ class GateTest : public testing::Test {
 };
 
 TEST_F(GateTest, WaitersEnterWhenItOpensAndLaterOnesAtOnce) {
-  ReadyGate gate(state_, std::chrono::hours(1), [] { return "x"; });
+  ReadyGate gate(state_, [] { return ReadyGate::Obstacle{"x", std::chrono::hours(1)}; });
   state_.run([&] {
     gate.pass(visitor());
     gate.pass(visitor(std::make_shared<std::atomic<bool>>(true)));
@@ -86,7 +87,9 @@ TEST_F(GateTest, WaitersEnterWhenItOpensAndLaterOnesAtOnce) {
 }
 
 TEST_F(GateTest, AWaitThatIsTooLongEndsWithWhatIsMissing) {
-  ReadyGate gate(state_, std::chrono::milliseconds(5), [] { return "pods"; });
+  ReadyGate gate(state_, [] {
+    return ReadyGate::Obstacle{"not ready: pods", std::chrono::milliseconds(5)};
+  });
   state_.run([&] { gate.pass(visitor()); });
   std::size_t waiting = 1;
   while (waiting > 0) state_.run([&] { waiting = gate.waiting(); });
@@ -94,8 +97,39 @@ TEST_F(GateTest, AWaitThatIsTooLongEndsWithWhatIsMissing) {
   state_.stop();
 }
 
+TEST_F(GateTest, AnotherObstacleIsAnotherWait) {
+  ReadyGate::Obstacle obstacle{"follower", std::chrono::milliseconds(20)};
+  ReadyGate gate(state_, [&obstacle] { return obstacle; });
+  state_.run([&] {
+    gate.pass(visitor());
+    obstacle = {"lists are missing", std::chrono::hours(1)};
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  state_.run([&] {
+    EXPECT_EQ(gate.waiting(), 1U) << "it became leader while the call waited";
+    obstacle = {"follower again", std::chrono::milliseconds(20)};
+    gate.reconsider();
+  });
+  EXPECT_EQ(turned_away_, std::vector<std::string>{"follower again"});
+  state_.stop();
+}
+
+TEST_F(GateTest, AClosedGateMakesWaitAgain) {
+  ReadyGate gate(state_, [] { return ReadyGate::Obstacle{"", std::chrono::hours(1)}; });
+  state_.run([&] {
+    gate.open();
+    gate.pass(visitor());
+    gate.close();
+    gate.pass(visitor());
+    EXPECT_EQ(entered_, 1);
+    gate.open();
+    EXPECT_EQ(entered_, 2);
+  });
+  state_.stop();
+}
+
 TEST_F(GateTest, AShutGateTurnsEverybodyAway) {
-  ReadyGate gate(state_, std::chrono::hours(1), [] { return ""; });
+  ReadyGate gate(state_, [] { return ReadyGate::Obstacle{"", std::chrono::hours(1)}; });
   state_.run([&] {
     gate.pass(visitor());
     gate.shut("over");

@@ -25,6 +25,13 @@ client::ApiClientOptions client_options(const ServeOptions& options) {
   return out;
 }
 
+Leadership::Options leader_options(const ServeOptions& options) {
+  return {.elect = options.leader_elect,
+          .host = options.leader_elect_host,
+          .ns = options.leader_elect_namespace,
+          .lease = options.leader_elect_name};
+}
+
 }  // namespace
 
 Scheduler::Scheduler(const ServeOptions& serve, ServePlan plan,
@@ -34,24 +41,30 @@ Scheduler::Scheduler(const ServeOptions& serve, ServePlan plan,
       live(std::make_shared<FactReader>(std::make_shared<vendors::Vendors>(std::move(plan.vendors)),
                                         std::move(plan.defaults))),
       measures(metrics),
+      leader(leader_options(serve), clock),
       api(std::make_unique<client::ApiClient>(credentials, client_options(serve), metrics)),
       books(live.get()->vendors().rules(), clock, serve.reservation_ttl, metrics),
       events(*api, clock, serve.scheduler_name, metrics),
-      locks(*api, state, live, books),
-      keeper(locks, books, events, measures, clock, serve.node_lock_timeout),
-      bindings(*api, state, locks, live, clock, serve.write_node_label_by_patch),
-      binder({state, books, locks, keeper, bindings, events, measures, live, clock},
+      locks(*api, state, live, books, leader),
+      keeper(locks, books, events, measures, leader, clock, serve.node_lock_timeout),
+      bindings(*api, state, locks, live, leader, clock, serve.write_node_label_by_patch),
+      binder({state, books, locks, keeper, bindings, events, measures, leader, live, clock},
              {serve.node_lock_timeout, serve.node_lock_retry_timeout}),
+      pod_watch(books, measures, clock),
       filter(live, books, events, measures, clock,
-             {.nodes_form_is_live = serve.nodes_form == "live"}),
+             {.nodes_form_is_live = serve.nodes_form == "live",
+              .prefer_unlocked = serve.prefer_unlocked_nodes}),
+      waker(*api, books, clock, metrics, {.enabled = serve.wake_up_pending}),
+      checker(state, books, metrics, {.interval = serve.self_check_interval}),
       caches(std::make_unique<Caches>(
           *api, state, live, books, measures, clock,
           Caches::Options{
               .node_label_selector = serve.node_label_selector,
               .jitter_seed = static_cast<std::uint64_t>(clock.wall().time_since_epoch().count())})),
-      gate(state, serve.ready_wait,
-           [this] { return caches == nullptr ? std::string() : caches->missing(); }) {
+      gate(state, [this] { return obstacle(); }) {
   connect();
+  connect_news();
+  connect_leader();
 }
 
 Scheduler::~Scheduler() { stop(); }
@@ -62,6 +75,9 @@ void Scheduler::connect() {
     binder.pump(node);
   };
   books.on_pod_change = [this](const PodRecord& pod) {
+    pod_watch.pod_changed(pod);
+    const bool gone = books.pod(pod.fact.uid) == nullptr;
+    if (gone || pod.fact.finished || !pod.fact.node.empty()) waker.settled(pod.fact.uid);
     // The end of a pod may be the end of its lock.
     if (pod.fact.node.empty() || !books.locked_nodes().contains(pod.fact.node)) return;
     const std::string node = pod.fact.node;
@@ -73,20 +89,31 @@ void Scheduler::connect() {
   caches->on_synced = [this] {
     log::info("caches are synced", {{"nodes", static_cast<std::uint64_t>(books.nodes().size())},
                                     {"pods", static_cast<std::uint64_t>(books.pods().size())}});
-    gate.open();
+    waker.everything_is_new();
+    open_gate();
   };
 }
 
 void Scheduler::start() {
-  state.post([this] { tick(); });
+  state.post([this] {
+    tick();
+    beat();
+  });
+  if (options.self_check_interval.count() > 0)
+    state.after(options.self_check_interval, [this] { checker.start(); });
+  if (lease != nullptr) {
+    lease->start();
+  } else {
+    state.post([this] { leader.begin(); });
+  }
   caches->start();
 }
 
 void Scheduler::tick() {
   books.expire_reservations();
   binder.tick();
-  // Before the first lists are complete an owner that is not there yet would look missing.
-  if (caches != nullptr && caches->synced()) keeper.sweep_all();
+  leader.check();
+  keeper.sweep_all();
   state.after(kTick, [this] { tick(); });
 }
 
@@ -104,21 +131,12 @@ void Scheduler::refuse_new_work() {
 }
 
 void Scheduler::stop() {
+  if (reload != nullptr) reload->stop();
   scrape.stop();
+  if (lease != nullptr) lease->stop();
   if (caches != nullptr) caches->stop();
   state.stop();
   api.reset();
-}
-
-ScrapeFigures Scheduler::figures() {
-  return {.bind_waiting = binder.waiting(),
-          .bind_active = binder.active(),
-          .reservations = books.reservation_count(),
-          .pods = books.pods().size(),
-          .nodes = books.nodes().size(),
-          .locked_nodes = books.locked_nodes().size(),
-          .state_queue = state.queued(),
-          .synced = caches->synced()};
 }
 
 std::string Scheduler::self_check() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -13,17 +14,23 @@
 #include "service/binding_writer.h"
 #include "service/books.h"
 #include "service/caches.h"
+#include "service/config_reload.h"
 #include "service/events.h"
 #include "service/facts.h"
 #include "service/filter.h"
+#include "service/leader.h"
 #include "service/lock_keeper.h"
 #include "service/lock_writer.h"
 #include "service/measures.h"
+#include "service/pod_watch.h"
+#include "service/quota_view.h"
 #include "service/ready_gate.h"
 #include "service/scrape.h"
+#include "service/self_check.h"
 #include "service/serve_check.h"
 #include "service/server.h"
 #include "service/task_thread.h"
+#include "service/waker.h"
 
 namespace tessera::service {
 
@@ -38,7 +45,8 @@ class Scheduler {
   /// threads.
   void refuse_new_work();
   void stop();
-  ScrapeFigures figures();  ///< state thread
+  /// A page of metrics; runs on the scrape worker. nullopt when the state thread has stopped.
+  std::optional<std::string> metrics_page();
   std::string self_check();
 
   const ServeOptions options;
@@ -46,6 +54,7 @@ class Scheduler {
   obs::Metrics metrics;
   LiveReader live;
   Measures measures;
+  Leadership leader;
   TaskThread state, scrape;
   std::unique_ptr<client::ApiClient> api;  // ended before what its callbacks use
   Books books;
@@ -54,14 +63,38 @@ class Scheduler {
   LockKeeper keeper;
   BindingWriter bindings;
   Binder binder;
+  PodWatch pod_watch;
   Filter filter;
   FilterCallPool filter_calls;
+  Waker waker;
+  SelfCheck checker;
+  QuotaView quota_view;
   std::unique_ptr<Caches> caches;
+  std::unique_ptr<LeaseWatch> lease;  ///< with election only
   ReadyGate gate;
+  std::unique_ptr<ConfigReload> reload;  ///< with a device configuration file only
 
  private:
+  // Pages of metrics: scheduler_scrape.cc.
+  ScrapeFigures figures();  // state thread
+  Camera camera_;           // scrape worker
+  // Another vendor table, wake-ups: scheduler_reload.cc.
+  void connect_news();
+  void adopt(const std::shared_ptr<const vendors::Vendors>& table);
+  void tell_own_pod(EventType type, std::string_view reason, const std::string& message);
+  void beat();
+  std::uint64_t published_quotas_ = UINT64_MAX;
   void connect();
   void tick();
+  // The terms of leadership: scheduler_term.cc.
+  void connect_leader();
+  void begin_term();
+  void end_term();
+  void drop_reservations();
+  void open_gate();
+  ReadyGate::Obstacle obstacle() const;
+
+  std::uint64_t fresh_term_ = 0;  ///< the term whose lists are complete
 };
 
 }  // namespace tessera::service
