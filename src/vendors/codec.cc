@@ -2,14 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <unordered_set>
 #include <utility>
 
 #include "base/text.h"
 #include "json/reader.h"
 #include "json/writer.h"
+#include "vendors/mig_codec.h"
 
 namespace tessera::vendors {
 namespace {
@@ -17,6 +20,7 @@ namespace {
 using core::Device;
 
 constexpr std::string_view kDefaultMode = "hami-core";
+constexpr std::string_view kInstanceMode = "mig";  ///< the card is shared by instances only
 
 /// Reads one decimal field and puts the format's own prefix before the parser's words.
 Result<std::int64_t> field(std::string_view text, std::string_view prefix, int bits,
@@ -68,6 +72,8 @@ Result<Device> text_segment(std::string_view segment, VendorId vendor) {
     device.index = static_cast<std::uint32_t>(*index);
     device.mode = fields[8];
   }
+  // The text form has no room for profiles: nothing fits until the agent registers anew.
+  if (device.mode == kInstanceMode) device.mig = std::make_shared<const core::MigProfiles>();
   return device;
 }
 
@@ -109,6 +115,25 @@ constexpr JsonTarget kJsonTargets[] = {
     {"mode", Type::kString, nullptr, [](Device& d, std::string_view v) { d.mode = v; }},
     {"health", Type::kBool, [](Device& d, std::int64_t v) { d.healthy = v != 0; }, nullptr},
 };
+
+constexpr std::string_view kCustomKey = "custominfo";
+constexpr std::string_view kGroupKey = "NetworkID";
+
+/// The link group; a value that is no number names none. Empty text = taken; else what is wrong.
+std::string set_group(Device& device, json::Value custom) {
+  if (custom.is_null_or_missing()) return {};
+  if (custom.kind() != json::Kind::kObject) {
+    return fmt::format("{}: {} is not an object", kCustomKey, custom.dump());
+  }
+  const json::Value group = custom[kGroupKey];
+  constexpr double kBound = 9e18;  // what surely fits into 64 bits
+  if (const auto whole = group.integer()) {
+    device.group = *whole;
+  } else if (const auto number = group.number(); number && std::abs(*number) < kBound) {
+    device.group = static_cast<std::int64_t>(*number);
+  }
+  return {};
+}
 
 const JsonTarget* target_of(std::string_view key) {
   for (const JsonTarget& t : kJsonTargets)
@@ -156,14 +181,24 @@ Result<Device> json_element(json::Value element, VendorId vendor, std::size_t po
   Device device;
   device.vendor = vendor;
   std::string problem;
+  json::Value profiles;
   // Document order, so that of two spellings of one key the later one counts.
   element.for_each_member([&](std::string_view key, json::Value value) {
+    if (text::equals_ignoring_case(key, "migProfiles")) profiles = value;
+    if (problem.empty() && text::equals_ignoring_case(key, kCustomKey)) {
+      problem = set_group(device, value);
+    }
     const JsonTarget* target = target_of(key);
     if (target == nullptr || !problem.empty()) return;
     problem = set_member(device, *target, value);
   });
   if (!problem.empty()) {
     return fail(Code::kInvalid, fmt::format("device {}: {}", position, problem));
+  }
+  auto mig = decode_mig_profiles(profiles);
+  if (!mig) return fail(Code::kInvalid, fmt::format("device {}: {}", position, mig.error().what));
+  if (device.mode == kInstanceMode) {
+    device.mig = std::make_shared<const core::MigProfiles>(std::move(*mig));
   }
   return device;
 }
@@ -253,6 +288,13 @@ std::string encode_register_json(const std::vector<Device>& devices) {
     string("type", d.model);
     number("numa", d.numa);
     string("mode", d.mode);
+    if (d.group != Device::kNoGroup) {
+      w.key(kCustomKey).begin_object().key(kGroupKey).integer(d.group).end_object();
+    }
+    if (d.mig && !d.mig->empty()) {
+      w.key("migProfiles");
+      encode_mig_profiles(*d.mig, w);
+    }
     if (d.healthy) w.key("health").boolean(true);
     w.end_object();
   }

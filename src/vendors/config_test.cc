@@ -33,6 +33,7 @@ TEST(DefaultDeviceConfig, MeansWhatTheChartRenders) {
   ASSERT_FALSE(got.config.vendors.empty());
   const Vendor& v = got.config.vendors.front();
   EXPECT_EQ(v.word, "NVIDIA");
+  EXPECT_THAT(got.config.switched_off, ElementsAre("vnpus"));
   EXPECT_EQ(v.section, "nvidia");
   EXPECT_EQ(v.count_resource, "nvidia.com/gpu");
   EXPECT_EQ(v.memory_resource, "nvidia.com/gpumem");
@@ -67,20 +68,20 @@ const FaultCase kFaults[] = {
      {R"(line 3: nvidia.overwriteEnv: "true": true or false is expected, without quotes)"}},
     {"example 7: allowlist profile",
      "nvidia:\n  migProfileAllowlist:\n  - models: [A30]\n    profiles: [1g.6gb, g.5gb]\n",
-     {R"(line 4: nvidia.migProfileAllowlist[0].profiles[1]: "g.5gb": invalid MIG profile "g.5gb")"}},
+     {R"(line 4: nvidia.migProfileAllowlist[0].profiles[1]: "g.5gb": invalid MIG profile allowlist: invalid MIG profile "g.5gb")"}},
     {"more profiles that are none",
      "nvidia: {migProfileAllowlist: [{models: [A30], profiles: [1g, 1c.2g.10gb]}]}",
-     {R"(line 1: nvidia.migProfileAllowlist[0].profiles[0]: "1g": invalid MIG profile "1g")",
-      R"(line 1: nvidia.migProfileAllowlist[0].profiles[1]: "1c.2g.10gb": invalid MIG profile "1c.2g.10gb")"}},
+     {R"(line 1: nvidia.migProfileAllowlist[0].profiles[0]: "1g": invalid MIG profile allowlist: invalid MIG profile "1g")",
+      R"(line 1: nvidia.migProfileAllowlist[0].profiles[1]: "1c.2g.10gb": invalid MIG profile allowlist: invalid MIG profile "1c.2g.10gb")"}},
     {"allowlist without models",
      "nvidia:\n  migProfileAllowlist:\n  - profiles: [1g.6gb]\n",
-     {R"(line 3: nvidia.migProfileAllowlist[0]: "a mapping": MIG profile allowlist must define models and profiles)"}},
+     {R"(line 3: nvidia.migProfileAllowlist[0]: "a mapping": invalid MIG profile allowlist: MIG profile allowlist must define models and profiles)"}},
     {"allowlist without profiles",
      "nvidia:\n  migProfileAllowlist:\n  - models: [A30]\n    profiles: []\n",
-     {R"(line 3: nvidia.migProfileAllowlist[0]: "a mapping": MIG profile allowlist must define models and profiles)"}},
+     {R"(line 3: nvidia.migProfileAllowlist[0]: "a mapping": invalid MIG profile allowlist: MIG profile allowlist must define models and profiles)"}},
     {"example 12: vnpus is no list",
      "nvidia: {resourceCountName: a/b}\nvnpus:\n- chipName: x\n",
-     {R"(line 3: vnpus: "a list": a mapping is expected)"}},
+     {R"(line 3: vnpus: "a list": a list is the form of old releases: write it under vnpus.configs)"}},
     {"iluvatars is a list",
      "iluvatars: {chipName: x}",
      {R"(line 1: iluvatars: "a mapping": a list is expected)"}},
@@ -179,7 +180,8 @@ TEST(DeviceConfig, SectionsOfOtherVendorsAreAcceptedAndListed) {
       "vnpus: {configs: [{chipName: 910A}]}\niluvatars: [{chipName: MR-V100}]\namd: {}\n");
   EXPECT_THAT(texts(got.faults), IsEmpty());
   EXPECT_THAT(got.config.vendors, IsEmpty());
-  EXPECT_THAT(got.config.other_sections, ElementsAre("biren", "metax", "vnpus", "iluvatars"));
+  EXPECT_THAT(got.config.other_sections, ElementsAre("metax", "biren", "iluvatars"));
+  EXPECT_THAT(got.config.switched_off, ElementsAre("vnpus"));
 }
 
 TEST(DeviceConfig, AliasesAreFollowedButBounded) {

@@ -1,10 +1,13 @@
 #include "vendors/nvidia.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
 #include "vendors/ask.h"
 #include "vendors/mutate.h"
+#include "vendors/pair_scores.h"
 
 namespace tessera::vendors {
 namespace {
@@ -30,6 +33,18 @@ Result<ContainerMutation> mutate(const Vendor& vendor, const k8s::Pod& /*pod*/,
     mutation->uses_device = true;
   }
   return mutation;
+}
+
+/// Scores that cannot be read cost the registration: a choice by half of the links is none.
+Status read_links(const Vendor& vendor, const k8s::Node& node, VendorId id, core::NodeSpec& spec) {
+  const std::string* text = k8s::find(node.annotations, vendor.score_key);
+  if (text == nullptr) return {};
+  const auto scores = decode_pair_scores(*text);
+  if (!scores) {
+    return fail(scores.error().code, fmt::format("{}: {}", vendor.score_key, scores.error().what));
+  }
+  set_links(*scores, id, spec);
+  return {};
 }
 
 }  // namespace
@@ -64,7 +79,11 @@ Vendor nvidia_vendor(const NvidiaConfig& config) {
   v.core_policy_env_name = "GPU_CORE_UTILIZATION_POLICY";
   v.core_policy_env_value = config.core_policy == "default" ? "" : config.core_policy;
   v.priority_env_name = "CUDA_TASK_PRIORITY";
+  v.pod_keys = {std::string(kMigReservationKey)};
   v.mutate = mutate;
+  v.node_extra = read_links;
+  v.annotate = write_mig_reservations;
+  v.recall = read_mig_reservations;
   return v;
 }
 

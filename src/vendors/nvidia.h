@@ -34,4 +34,11 @@ NvidiaConfig read_nvidia_config(const SectionInput& in);
 Vendor nvidia_vendor(const NvidiaConfig& config);
 std::string_view nvidia_default_text();
 
+inline constexpr std::string_view kMigReservationKey = "hami.io/vgpu-mig-allocations";
+/// Hooks of the row: reservations of instances beside the device texts.
+void write_mig_reservations(const Vendor& vendor, VendorId id, const core::Allocation& allocation,
+                            WallTime now, k8s::StringMap& out);
+Status read_mig_reservations(const Vendor& vendor, VendorId id, const k8s::Pod& pod,
+                             core::Allocation& allocation);
+
 }  // namespace tessera::vendors

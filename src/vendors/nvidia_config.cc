@@ -32,7 +32,9 @@ void read_profiles(YamlReader& in, const std::string& path, const YAML::Node& li
     std::string profile;
     in.string(value, here, profile);
     if (!valid_profile(profile)) {
-      return in.fault(value, here, fmt::format("invalid MIG profile {}", text::quote(profile)));
+      return in.fault(value, here,
+                      fmt::format("invalid MIG profile allowlist: invalid MIG profile {}",
+                                  text::quote(profile)));
     }
     out.push_back(std::move(profile));
   });
@@ -50,7 +52,9 @@ void read_allowlist_entry(YamlReader& in, const std::string& path, const YAML::N
     read_profiles(in, here, v, entry.profiles);
   });
   if (entry.models.empty() || !listed) {
-    return in.fault(node, path, "MIG profile allowlist must define models and profiles");
+    return in.fault(
+        node, path,
+        "invalid MIG profile allowlist: MIG profile allowlist must define models and profiles");
   }
   out.push_back(std::move(entry));
 }

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "vendors/annotations.h"
 #include "vendors/codec.h"
+#include "vendors/pair_scores.h"
 #include "vendors/vendors.h"
 
 namespace tessera::vendors {
@@ -73,10 +74,6 @@ void read_vendor(const k8s::Node& node, const Vendor& vendor, VendorId id, NodeR
     }
     reading.spec.devices.push_back(std::move(device));
   }
-}
-
-void drop_devices(core::NodeSpec& spec, VendorId id) {
-  std::erase_if(spec.devices, [&](const core::Device& d) { return d.vendor == id; });
 }
 
 void add_entries(std::vector<std::string>& list, const k8s::StringMap& map, std::string_view key) {
