@@ -55,6 +55,12 @@ Device nominal_card() {
   return mig_card("n", profiles);
 }
 
+Device reporting(std::int64_t smallest_memory) {
+  MigProfiles profiles = seven_slice_profiles();
+  profiles[0].memory = {smallest_memory};
+  return mig_card("r", profiles);
+}
+
 /// A card with four slices: the largest profile reaches all of them.
 Device four_slice_card() {
   return mig_card("f", {{"1g.6gb", {5952}, {25}, 1, {{0, 1}, {1, 1}, {2, 1}, {3, 1}}},
@@ -104,10 +110,10 @@ TEST(ChooseMig, SequencesOnOneCard) {
        "2g.12gb@0 2g.12gb@2 none",
        "2g.12gb@0 2g.12gb@2 none"},
       {"case 130: a profile holds what it registers, not what its name says",
-       mig_card("m"),
-       {mib(9856), mib(9857)},
-       "1g.10gb@6 2g.20gb@0",
-       "1g.10gb@6 2g.20gb@4"},
+       reporting(9728),
+       {mib(10240), mib(10000), mib(9728), mib(9729)},
+       "2g.20gb@0 2g.20gb@2 1g.10gb@6 2g.20gb@4",
+       "2g.20gb@0 2g.20gb@2 1g.10gb@6 2g.20gb@4"},
       {"two 3g fill the card",
        mig_card("m"),
        {mib(30000), mib(30000), mib(1)},
