@@ -62,7 +62,11 @@ CardReason Fitter::judge(const Demand& demand, const Usage& seen,
   reason = check_.has_room(demand, device, seen);
   if (reason != CardReason::kCount) return reason;
   const AskedVendor& vendor = list_.vendors[demand.vendor];
-  if (!placed) return CardReason::kMigTopologyInfeasible;
+  if (!placed) {
+    // Told as what a user can act on: the memory is gone, or it is there but cut up.
+    const bool short_of_memory = device.memory - seen.memory < memory_of(demand, device);
+    return short_of_memory ? CardReason::kInsufficientMemory : CardReason::kMigTopologyInfeasible;
+  }
   if (device.partitioned() && vendor.rules.slots_count &&
       ledger_.seen(card.device, demand.kind, demand.position).slots >= device.slots) {
     return CardReason::kTimeSlicingExhausted;

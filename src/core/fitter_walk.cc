@@ -204,7 +204,7 @@ bool Fitter::take_from(std::uint32_t demand_index, const Walk& walk) {
     std::vector<std::uint32_t> candidates;
     for (const Card& card : walk.chosen) candidates.push_back(card.device);
     set.clear();
-    for (const std::uint32_t place : best_linked(node_->spec, candidates, count)) {
+    for (const std::uint32_t place : best_linked(node_->spec, candidates, count, request_.mode)) {
       set.push_back(walk.chosen[place]);
     }
   }
@@ -245,7 +245,7 @@ void Fitter::note_links(std::uint32_t demand_index, std::span<const Card> candid
   for (const Ledger::Entry& entry : ledger_.entries()) {
     if (entry.demand == demand_index) taken.push_back(entry.device);
   }
-  link_values_[demand_index] = linked_value(node_->spec, taken, all);
+  link_values_[demand_index] = linked_value(node_->spec, taken, all, request_.mode);
 }
 
 Fitter::Hooked Fitter::choose_by_hook(std::uint32_t demand_index,

@@ -12,10 +12,11 @@ namespace tessera::golden {
 struct Comparison {
   bool fit = false;            ///< both place it, or both refuse
   bool placed = false;         ///< we place it
-  bool node = false;           ///< of placed ones: a node that HAMi answered
-  bool devices = false;        ///< the same device text, empty positions removed (D2)
+  bool node = false;           ///< of placed ones: a node that HAMi answered, or scores the same
+  bool devices = false;        ///< the same texts, empty positions removed (D2)
   bool reasons = false;        ///< of refused ones: the same words for every node
   bool every_position = true;  ///< our text has exactly one entry per position (S-1)
+  bool not_worse = true;       ///< D3, in the default mode: judged by the policy asked for
   std::string detail;          ///< both answers, for people
 };
 
