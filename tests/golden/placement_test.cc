@@ -164,6 +164,7 @@ TEST_P(GoldenPlacement, InTheDefaultModeTheSameFitAndNeverAWorseChoice) {
     ++(c.placed ? tally.placed : tally.refused);
     tally.choice += c.placed && c.node && c.devices ? 1 : 0;
     tally.reasons += !c.placed && c.reasons ? 1 : 0;
+    if (!c.placed && !c.reasons) show(id, "reasons (default mode)", c);
     if (!c.placed) continue;
     EXPECT_EQ(c.not_worse, !listed_.has("default-choice", id)) << id << ": " << c.detail;
     if (!c.not_worse) show(id, "WORSE", c);
