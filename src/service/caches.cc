@@ -48,8 +48,9 @@ Caches::Caches(client::ApiClient& api, TaskThread& state, const LiveReader& live
     Source& source = sources_[i];
     source.what = names[i];
     source.problems =
-        metrics.counter("tessera_watch_problems_total",
-                        "Lists and watches that ended with a problem.", {{"resource", names[i]}});
+        metrics.counter("tessera_watch_restarts_total",
+                        "Lists and watches that ended with a problem and began anew.",
+                        {{"resource", names[i]}});
     source.undecodable = metrics.counter("tessera_undecodable_objects_total",
                                          "Objects from the API server that could not be read.",
                                          {{"resource", names[i]}});
@@ -93,6 +94,12 @@ void Caches::refresh(std::function<void()> done) {
 bool Caches::synced() const {
   return std::all_of(sources_.begin(), sources_.end(),
                      [this](const Source& source) { return complete(source); });
+}
+
+std::vector<Caches::Completeness> Caches::completeness() const {
+  std::vector<Completeness> all;
+  for (const Source& source : sources_) all.push_back({source.what, complete(source)});
+  return all;
 }
 
 std::string Caches::missing() const {

@@ -45,6 +45,12 @@ class Caches {
   /// Complete pictures have been there once: good enough for readiness while fresh ones are
   /// fetched.
   bool filled() const { return filled_; }
+  /// By resource, for the metrics.
+  struct Completeness {
+    std::string resource;
+    bool complete = false;
+  };
+  std::vector<Completeness> completeness() const;
   /// What is still missing, in words; "" when synced.
   std::string missing() const;
 

@@ -10,21 +10,6 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kVerbWords = {"filter", "bind", "webhook"};
 
-obs::Counter of_resource(obs::Metrics& m, std::string_view name, std::string_view help,
-                         std::string_view resource) {
-  return m.counter(name, help, {{"resource", std::string(resource)}});
-}
-
-obs::Counter restarts(obs::Metrics& m, std::string_view resource) {
-  return of_resource(m, "tessera_watch_restarts_total",
-                     "Lists and watches that ended with a problem and began anew.", resource);
-}
-
-obs::Counter undecodable(obs::Metrics& m, std::string_view resource) {
-  return of_resource(m, "tessera_undecodable_objects_total",
-                     "Objects from the API server that could not be read.", resource);
-}
-
 obs::Counter attempts(obs::Metrics& m, std::string_view result, const std::string& vendors) {
   return m.counter("tessera_schedule_attempts_total", "Filter calls by outcome.",
                    {{"result", std::string(result)}, {"vendor", vendors}});
@@ -64,19 +49,6 @@ Measures::Measures(obs::Metrics& m)
                                 "Pods whose node's agent reported that it could not serve them.")),
       rolled_back(m.counter("tessera_reservations_rolled_back_total",
                             "Reservations given back because their bind failed.")),
-      watch_problems_pods(restarts(m, "pods")),
-      watch_problems_nodes(restarts(m, "nodes")),
-      watch_problems_quotas(restarts(m, "resourcequotas")),
-      watch_problems_leases(restarts(m, "leases")),
-      undecodable_pods(undecodable(m, "pods")),
-      undecodable_nodes(undecodable(m, "nodes")),
-      undecodable_quotas(undecodable(m, "resourcequotas")),
-      undecodable_leases(undecodable(m, "leases")),
-      self_check_runs(
-          m.counter("tessera_self_check_runs_total", "Comparisons of the books with a rebuild.")),
-      self_check_differences(
-          m.counter("tessera_self_check_differences_total",
-                    "Differences between the books and a rebuild; every one is a fault.")),
       scrape_duplicates(m.counter("tessera_metrics_duplicates_total",
                                   "Rows left out of a page of metrics because an equal one was in "
                                   "it already.")),

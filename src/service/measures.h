@@ -32,10 +32,6 @@ struct Measures {
   obs::Gauge leader;
   obs::Counter bound, bind_failed, bind_dropped, lock_contention, allocate_failed;
   obs::Counter rolled_back;
-  obs::Counter watch_problems_pods, watch_problems_nodes, watch_problems_quotas,
-      watch_problems_leases;
-  obs::Counter undecodable_pods, undecodable_nodes, undecodable_quotas, undecodable_leases;
-  obs::Counter self_check_runs, self_check_differences;
   obs::Counter scrape_duplicates;
   obs::Histogram scrape_duration;
 

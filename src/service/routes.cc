@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "http/gzip.h"
 #include "json/reader.h"
 #include "k8s/admission.h"
 #include "k8s/extender.h"
+#include "obs/exposition.h"
 #include "service/webhook.h"
 
 namespace tessera::service {
@@ -86,19 +89,17 @@ void handle_webhook(Scheduler& s, http::Request&& request, const http::Responder
   respond({.body = std::move(answer.body)});
 }
 
-void handle_metrics(Scheduler& s, const http::Responder& respond) {
-  s.scrape.post([&s, respond] {
-    ScrapePicture picture;
-    std::shared_ptr<const FactReader> reader;
-    const auto figures = [&] {
-      reader = s.live.get();
-      return s.figures();
-    };
-    if (!take_picture(s.state, s.books, figures, picture))
-      return respond(plain(503, "shutting down"));
-    respond(
-        {.content_type = "text/plain; version=0.0.4; charset=utf-8",
-         .body = picture_text(picture, reader->vendors(), TESSERA_VERSION) + s.metrics.render()});
+void handle_metrics(Scheduler& s, http::Request&& request, const http::Responder& respond) {
+  const bool open = obs::accepts_open_metrics(request.header("accept"));
+  const bool packed = http::accepts_gzip(request.header("accept-encoding"));
+  s.scrape.post([&s, respond, open, packed] {
+    std::optional<std::string> page = s.metrics_page();
+    if (!page) return respond(plain(503, "shutting down"));
+    http::Response response{.body = std::move(*page)};
+    response.content_type = std::string(open ? obs::kOpenMetricsType : obs::kPlainTextType);
+    if (open) response.body = obs::open_metrics(response.body);
+    if (packed) http::gzip(response);
+    respond(std::move(response));
   });
 }
 
@@ -130,9 +131,10 @@ http::Response webhook_too_large(std::size_t limit) {
 
 std::vector<http::Route> metrics_routes(Scheduler& s) {
   std::vector<http::Route> routes;
-  routes.push_back({.method = "GET",
-                    .path = "/metrics",
-                    .handler = [&s](http::Request&&, http::Responder r) { handle_metrics(s, r); }});
+  routes.push_back(
+      {.method = "GET", .path = "/metrics", .handler = [&s](http::Request&& q, http::Responder r) {
+         handle_metrics(s, std::move(q), r);
+       }});
   routes.push_back({.method = "GET",
                     .path = "/healthz",
                     .handler = [](http::Request&&, http::Responder r) { r(plain(200, "")); }});

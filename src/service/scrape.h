@@ -1,55 +1,84 @@
-/// The picture of the books at /metrics: devices, pods, queues. Copied from the state thread in
-/// small portions, so that no decision waits for a scrape, and written as text on the scrape
-/// worker. Names and labels of HAMi's series: spec/metrics.md section 2.
+/// The picture of the books that a page of metrics is made of: devices, pods, quotas, queues. The
+/// state thread only copies what has changed since the last page, node by node and never for longer
+/// than a slice, so that no decision waits for a scrape; what it hands over is immutable. Text is
+/// made of it on the scrape worker (scrape_text.h). Thread rule: Camera belongs to the scrape
+/// worker; pictures are plain values.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/cluster.h"
 #include "service/books.h"
 #include "service/task_thread.h"
-#include "vendors/vendors.h"
 
 namespace tessera::service {
 
 struct ScrapeFigures {
-  std::size_t bind_waiting = 0, bind_active = 0, reservations = 0, pods = 0, nodes = 0,
-              locked_nodes = 0, state_queue = 0;
-  bool synced = false;
+  std::size_t bind_waiting = 0, bind_active = 0, reservations = 0, locked_nodes = 0,
+              state_queue = 0;
+  /// Device pods that run although no device was given to them here.
+  std::size_t unassigned_pods = 0;
+  struct Cache {
+    std::string resource;
+    std::size_t objects = 0;
+    bool synced = false;
+  };
+  std::vector<Cache> caches;
+  std::map<std::string, std::size_t> allocating;  ///< pods whose agent has not answered, by node
 };
 
-struct ScrapeNode {
-  std::string name;
-  std::vector<core::Device> devices;
-  std::vector<core::Usage> used;
-  std::vector<bool> offered;
-};
 struct ScrapePod {
   std::string ns, name, node;
+  std::vector<std::string> containers;  ///< names by position; empty when no watch told them
   std::vector<core::Charge> charges;
   std::vector<core::Grant> grants;
 };
-struct ScrapePicture {
-  ScrapeFigures figures;
-  std::vector<ScrapeNode> nodes;
+struct ScrapeNode {
+  std::string name;
+  bool present = false;  ///< else only its pods count
+  std::vector<core::Device> devices;
+  std::vector<core::Usage> used;
+  std::vector<bool> offered;
   std::vector<ScrapePod> pods;
 };
+struct ScrapeQuotas {
+  std::vector<core::QuotaBook::Row> rows;
+  std::vector<std::pair<std::string, core::QuotaNeeds>> used;  ///< by namespace
+};
+struct ScrapePicture {
+  ScrapeFigures figures;
+  std::vector<std::shared_ptr<const ScrapeNode>> nodes;
+  std::shared_ptr<const ScrapeQuotas> quotas;
+};
 
-/// Runs on the scrape worker; waits for the state thread portion by portion. False when that has
-/// stopped.
-bool take_picture(TaskThread& state, Books& books, const std::function<ScrapeFigures()>& figures,
-                  ScrapePicture& picture);
+class Camera {
+ public:
+  /// Runs on the scrape worker; waits for the state thread slice by slice. False when that has
+  /// stopped. `figures` runs on the state thread. `generation` is a number of the vendor table:
+  /// when it changes everything is copied anew.
+  bool take(TaskThread& state, Books& books, const std::function<ScrapeFigures()>& figures,
+            std::uint64_t generation, ScrapePicture& picture);
 
-/// Exposition format 0.0.4 without the registered metrics.
-std::string picture_text(const ScrapePicture& picture, const vendors::Vendors& vendors,
-                         std::string_view version);
+ private:
+  struct Shot {
+    std::uint64_t version = 0;
+    bool present = false;
+    std::shared_ptr<const ScrapeNode> node;  // null: never taken
+  };
+  std::uint32_t shoot(Books& books, std::uint32_t first);
+  void shoot_node(Books& books, NodeId id);
+  void shoot_quotas(const core::QuotaBook& quotas);
+  bool same(const Shot& shot, const core::Node& node) const;
 
-/// A label value between quotes: quotes, backslashes, line ends escaped, bytes that are no UTF-8
-/// replaced.
-std::string label_text(std::string_view value);
+  std::uint64_t generation_ = 0, quota_version_ = 0;
+  std::vector<Shot> shots_;  // by node id
+  std::shared_ptr<const ScrapeQuotas> quotas_;
+};
 
 }  // namespace tessera::service

@@ -1,0 +1,49 @@
+#include <chrono>
+#include <utility>
+
+#include "obs/log.h"
+#include "obs/process.h"
+#include "service/scheduler.h"
+#include "service/scrape_text.h"
+
+namespace tessera::service {
+
+ScrapeFigures Scheduler::figures() {
+  ScrapeFigures out{.bind_waiting = binder.waiting(),
+                    .bind_active = binder.active(),
+                    .reservations = books.reservation_count(),
+                    .locked_nodes = books.locked_nodes().size(),
+                    .state_queue = state.queued(),
+                    .unassigned_pods = pod_watch.unassigned(),
+                    .allocating = pod_watch.allocating()};
+  for (Caches::Completeness& cache : caches->completeness()) {
+    std::size_t objects = books.quota_count();
+    if (cache.resource == "pods") objects = books.pods().size();
+    if (cache.resource == "nodes") objects = books.nodes().size();
+    out.caches.push_back({std::move(cache.resource), objects, cache.complete});
+  }
+  return out;
+}
+
+std::optional<std::string> Scheduler::metrics_page() {
+  const MonoTime begin = clock.mono();
+  ScrapePicture picture;
+  const std::shared_ptr<const FactReader> reader = live.get();
+  if (!camera_.take(
+          state, books, [this] { return figures(); }, reader->generation(), picture)) {
+    return std::nullopt;
+  }
+  ScrapePage page =
+      picture_page(picture, reader->vendors(), TESSERA_VERSION, options.legacy_metrics);
+  if (page.duplicates > 0) {
+    measures.scrape_duplicates.increment(static_cast<double>(page.duplicates));
+    log::debug("rows of metrics with equal labels are left out",
+               {{"rows", static_cast<std::uint64_t>(page.duplicates)}});
+  }
+  page.text += metrics.render();
+  page.text += obs::process_text(obs::process_figures());
+  measures.scrape_duration.observe(std::chrono::duration<double>(clock.mono() - begin).count());
+  return std::move(page.text);
+}
+
+}  // namespace tessera::service
