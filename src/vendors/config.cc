@@ -101,17 +101,18 @@ void note_odd_names(YamlReader& in, const Sections& sections, const std::vector<
   }
 }
 
-void read_document(const YAML::Node& root, VendorSwitches switches, ConfigResult& result) {
+void read_document(const YAML::Node& root, VendorSwitches switches, SectionTable table,
+                   ConfigResult& result) {
   DeviceConfig& config = result.config;
   YamlReader in(result);
   Sections sections;
   in.members(root, "", [&](const std::string& name, const YAML::Node& at, const YAML::Node& node) {
-    const VendorSection* section = find_section(name);
+    const VendorSection* section = find_section(name, table);
     if (section == nullptr) return in.note(at, name, "unknown section, ignored");
     sections[section->name] = read_section(in, *section, at, node, switches);
   });
   bool filled = false;
-  for (const VendorSection& section : vendor_sections()) {
+  for (const VendorSection& section : table) {
     const auto found = sections.find(section.name);
     if (found == sections.end()) continue;
     for (Vendor& row : found->second.rows) {
@@ -142,6 +143,11 @@ std::string ConfigFault::text() const {
 }
 
 ConfigResult parse_device_config(std::string_view yaml, VendorSwitches switches) {
+  return parse_device_config(yaml, switches, vendor_sections());
+}
+
+ConfigResult parse_device_config(std::string_view yaml, VendorSwitches switches,
+                                 std::span<const VendorSection> table) {
   ConfigResult result;
   if (yaml.size() > kMaxBytes) {
     result.faults.push_back({0, "", "", fmt::format("larger than {} bytes", kMaxBytes)});
@@ -149,7 +155,7 @@ ConfigResult parse_device_config(std::string_view yaml, VendorSwitches switches)
   }
   try {
     // The library reports bad input by exceptions; they end here.
-    read_document(YAML::Load(std::string(yaml)), switches, result);
+    read_document(YAML::Load(std::string(yaml)), switches, table, result);
   } catch (const YAML::Exception& e) {
     result.faults.push_back({std::max(e.mark.line + 1, 0), "", "", e.msg});
   } catch (const std::exception& e) {

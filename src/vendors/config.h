@@ -3,6 +3,7 @@
 /// is reported with line, key and value, not only the first.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "vendors/vendor.h"
 
 namespace tessera::vendors {
+
+struct VendorSection;
 
 struct DeviceConfig {
   /// In the order of the vendor table, whatever the order of the file; words are unique.
@@ -33,6 +36,9 @@ struct ConfigResult {
   std::vector<ConfigFault> notes;  ///< unknown keys and the like: worth a look, accepted
 };
 ConfigResult parse_device_config(std::string_view yaml, VendorSwitches switches = {});
+/// The same with another table of vendors; for tests of a vendor that is not in the house.
+ConfigResult parse_device_config(std::string_view yaml, VendorSwitches switches,
+                                 std::span<const VendorSection> table);
 Result<DeviceConfig> load_device_config(
     const std::string& path, VendorSwitches switches = {});  ///< error text carries every fault
 /// The embedded default: same meaning as HAMi's chart renders it, one section per vendor served.

@@ -34,10 +34,10 @@ constexpr std::array<VendorSection, 13> kSections = {{
 
 std::span<const VendorSection> vendor_sections() { return kSections; }
 
-const VendorSection* find_section(std::string_view name) {
-  const auto* const at = std::find_if(kSections.begin(), kSections.end(),
-                                      [&](const VendorSection& s) { return s.name == name; });
-  return at == kSections.end() ? nullptr : at;
+const VendorSection* find_section(std::string_view name, SectionTable table) {
+  const auto at = std::find_if(table.begin(), table.end(),
+                               [&](const VendorSection& s) { return s.name == name; });
+  return at == table.end() ? nullptr : &*at;
 }
 
 }  // namespace tessera::vendors

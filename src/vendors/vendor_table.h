@@ -22,6 +22,8 @@ struct VendorSection {
 };
 
 std::span<const VendorSection> vendor_sections();
-const VendorSection* find_section(std::string_view name);  ///< nullptr when unknown
+using SectionTable = std::span<const VendorSection>;
+/// nullptr when unknown.
+const VendorSection* find_section(std::string_view name, SectionTable table = vendor_sections());
 
 }  // namespace tessera::vendors
