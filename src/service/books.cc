@@ -287,6 +287,7 @@ void Books::apply(NodeFact fact, MonoTime list_begin) {
   const bool older = !is_new && record.fact.uid == fact.uid && fact.version != 0 &&
                      fact.version < record.fact.version;
   if (older && record.touched >= list_begin) return;
+  if (judge_node) judge_node(fact);
   if (fact.problems != record.fact.problems) {
     for (const std::string& problem : fact.problems) {
       bad_registers_.increment();

@@ -101,6 +101,8 @@ class Books {
   /// Called after news of a node (also its removal), and of a pod that has changed in a way a lock
   /// depends on.
   std::function<void(const std::string& node)> on_node_change;
+  /// Before news of a node are taken over: may close what must not be offered yet.
+  std::function<void(NodeFact& fact)> judge_node;
   std::function<void(const PodRecord& pod)> on_pod_change;
   /// There may be more room than before: on a node ("" = not there), or under the quotas of a
   /// namespace ("" = not there).

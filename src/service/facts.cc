@@ -37,6 +37,22 @@ std::string shown_allocation(const k8s::Pod& pod, const vendors::Vendors& vendor
   return out;
 }
 
+std::vector<HandshakeFact> read_handshakes(const k8s::Node& node, const vendors::Vendors& vendors) {
+  std::vector<HandshakeFact> out;
+  for (std::size_t row = 0; row < vendors.all().size(); ++row) {
+    const vendors::Vendor& vendor = vendors.all()[row];
+    const bool registered = !vendor.handshake_key.empty() && !vendor.register_key.empty() &&
+                            k8s::find(node.annotations, vendor.register_key) != nullptr;
+    if (!registered) continue;
+    const std::string* text = k8s::find(node.annotations, vendor.handshake_key);
+    out.push_back({.vendor = VendorId{static_cast<std::uint16_t>(row)},
+                   .key = vendor.handshake_key,
+                   .must_report = vendor.reports_by_handshake,
+                   .text = text == nullptr ? std::nullopt : std::optional<std::string>(*text)});
+  }
+  return out;
+}
+
 }  // namespace
 
 FactReader::FactReader(std::shared_ptr<const vendors::Vendors> vendors,
@@ -117,6 +133,7 @@ NodeFact FactReader::read_node(const k8s::Node& node) const {
   fact.spec.name = node.name;
   fact.spec.locked = fact.lock.has_value();
   fact.problems = std::move(reading.problems);
+  fact.handshakes = read_handshakes(node, vendors());
   return fact;
 }
 

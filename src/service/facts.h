@@ -41,6 +41,14 @@ struct PodFact {
   std::string problem;  ///< why request or allocation could not be read, with the value
 };
 
+/// What a node's annotations say of one vendor whose agents register there.
+struct HandshakeFact {
+  VendorId vendor;
+  std::string key;           ///< of the annotation
+  bool must_report = false;  ///< a loss ends with a fresh report only
+  std::optional<std::string> text;
+};
+
 struct NodeFact {
   std::uint64_t generation = 0;  ///< of the reader that read it
   std::string name, uid, resource_version;
@@ -48,6 +56,7 @@ struct NodeFact {
   std::optional<std::string> lock;
   bool has_register = false;
   core::NodeSpec spec;
+  std::vector<HandshakeFact> handshakes;  ///< of vendors whose register annotation is there
   std::vector<std::string> problems;
 };
 

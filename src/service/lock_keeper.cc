@@ -125,6 +125,34 @@ void LockKeeper::sweep(const std::string& node) {
   });
 }
 
+void LockKeeper::release_unbound() {
+  for (const auto& [node, lock] : taken_) {
+    const NodeRecord* record = books_.node(node);
+    const bool still_there = record != nullptr && record->fact.lock == lock.first;
+    if (still_there && !clearing_.contains(node)) release_if_unbound(node, lock.first);
+  }
+}
+
+/// Asks the API server: the answer of a Binding may have been lost, and the lock of a bound pod is
+/// its agent's.
+void LockKeeper::release_if_unbound(const std::string& node, const std::string& value) {
+  const Result<LockText> lock = parse_lock(value);
+  const PodRecord* pod = lock ? books_.pod_by_name(lock->ns, lock->name) : nullptr;
+  const bool settled =
+      pod != nullptr && (!pod->fact.node.empty() || pod->stage != BindStage::kNone);
+  if (!lock || settled) return;
+  ++releasing_;
+  locks_.fetch_pod(
+      lock->ns, lock->name, [this, node, value](const Result<std::optional<PodFact>>& answer) {
+        --releasing_;
+        if (!answer || (*answer && !(*answer)->node.empty())) return;
+        ++releasing_;
+        locks_.clear(
+            node, value, leader_.term(),
+            [this](const Status& /*logged by nobody: the process ends*/) { --releasing_; });
+      });
+}
+
 void LockKeeper::sweep_all() {
   const std::vector<std::string> nodes(books_.locked_nodes().begin(), books_.locked_nodes().end());
   for (const std::string& node : nodes) sweep(node);

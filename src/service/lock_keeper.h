@@ -47,6 +47,10 @@ class LockKeeper {
   /// while may_sweep says so.
   void sweep(const std::string& node);
   void sweep_all();
+  /// Before the process ends: removes the locks that were taken here for pods that are not bound
+  /// and that nobody is binding any more.
+  void release_unbound();
+  std::size_t releasing() const { return releasing_; }
 
   std::function<void(const std::string& node)> on_news;
   /// We lead, and what we know is of this term. Before the lists are complete an owner that is not
@@ -64,6 +68,7 @@ class LockKeeper {
     std::optional<LockOwner> owner;
   };
   std::string_view judge(const std::string& node, const std::string& value, const LockText& lock);
+  void release_if_unbound(const std::string& node, const std::string& value);
   void start_lookup(const std::string& node, const std::string& value, const LockText& lock);
 
   LockWriter& locks_;
@@ -75,6 +80,7 @@ class LockKeeper {
   std::chrono::milliseconds lock_timeout_;
   std::unordered_map<std::string, Lookup> lookups_;  // by node
   std::unordered_set<std::string> clearing_;
+  std::size_t releasing_ = 0;
   std::unordered_map<std::string, std::pair<std::string, MonoTime>>
       taken_;  // by node: value, since when
 };

@@ -14,6 +14,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kTick{1000};
 constexpr milliseconds kBindsMayFinish{5000};
+constexpr milliseconds kLocksMayGo{2000};
 constexpr std::string_view kShuttingDown = "scheduler is shutting down";
 
 client::ApiClientOptions client_options(const ServeOptions& options) {
@@ -50,6 +51,9 @@ Scheduler::Scheduler(const ServeOptions& serve, ServePlan plan,
       bindings(*api, state, locks, live, leader, clock, serve.write_node_label_by_patch),
       binder({state, books, locks, keeper, bindings, events, measures, leader, live, clock},
              {serve.node_lock_timeout, serve.node_lock_retry_timeout}),
+      allocations(books, live, events, measures, leader, clock, serve.node_lock_timeout),
+      handshakes(*api, books, leader, clock, {}),
+      roles(*api, leader, {.pod_name = serve.pod_name, .pod_namespace = serve.pod_namespace}),
       pod_watch(books, measures, clock),
       filter(live, books, events, measures, clock,
              {.nodes_form_is_live = serve.nodes_form == "live",
@@ -70,12 +74,18 @@ Scheduler::Scheduler(const ServeOptions& serve, ServePlan plan,
 Scheduler::~Scheduler() { stop(); }
 
 void Scheduler::connect() {
+  books.judge_node = [this](NodeFact& fact) { handshake_health.judge(fact); };
   books.on_node_change = [this](const std::string& node) {
+    if (books.node(node) == nullptr) {
+      handshake_health.forget(node);
+      handshakes.forget(node);
+    }
     keeper.node_changed(node);
     binder.pump(node);
   };
   books.on_pod_change = [this](const PodRecord& pod) {
     pod_watch.pod_changed(pod);
+    allocations.pod_changed(pod);
     const bool gone = books.pod(pod.fact.uid) == nullptr;
     if (gone || pod.fact.finished || !pod.fact.node.empty()) waker.settled(pod.fact.uid);
     // The end of a pod may be the end of its lock.
@@ -101,6 +111,7 @@ void Scheduler::start() {
   });
   if (options.self_check_interval.count() > 0)
     state.after(options.self_check_interval, [this] { checker.start(); });
+  state.after(options.node_pass_every, [this] { node_pass(); });
   if (lease != nullptr) {
     lease->start();
   } else {
@@ -114,6 +125,7 @@ void Scheduler::tick() {
   binder.tick();
   leader.check();
   keeper.sweep_all();
+  allocations.tick();
   state.after(kTick, [this] { tick(); });
 }
 
@@ -122,10 +134,18 @@ void Scheduler::refuse_new_work() {
     gate.shut(std::string(kShuttingDown));
     binder.shut_down();
   });
-  const auto limit = std::chrono::steady_clock::now() + kBindsMayFinish;
-  while (std::chrono::steady_clock::now() < limit) {
-    std::size_t active = 0;
-    if (!state.run([&] { active = binder.active(); }) || active == 0) return;
+  wait_until(kBindsMayFinish, [this] { return binder.active() == 0; });
+  // The Lease is kube-scheduler's; what is ours are the locks.
+  state.run([this] { keeper.release_unbound(); });
+  wait_until(kLocksMayGo, [this] { return keeper.releasing() == 0; });
+}
+
+/// Asks on the state thread, until it is so or the time is over.
+void Scheduler::wait_until(milliseconds limit, const std::function<bool()>& so) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  while (std::chrono::steady_clock::now() < end) {
+    bool done = false;
+    if (!state.run([&] { done = so(); }) || done) return;
     std::this_thread::sleep_for(milliseconds(10));
   }
 }

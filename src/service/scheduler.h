@@ -10,6 +10,7 @@
 #include "client/api.h"
 #include "client/credentials.h"
 #include "obs/metrics.h"
+#include "service/allocation_watch.h"
 #include "service/binder.h"
 #include "service/binding_writer.h"
 #include "service/books.h"
@@ -18,6 +19,7 @@
 #include "service/events.h"
 #include "service/facts.h"
 #include "service/filter.h"
+#include "service/handshake.h"
 #include "service/leader.h"
 #include "service/lock_keeper.h"
 #include "service/lock_writer.h"
@@ -25,6 +27,7 @@
 #include "service/pod_watch.h"
 #include "service/quota_view.h"
 #include "service/ready_gate.h"
+#include "service/role_labels.h"
 #include "service/scrape.h"
 #include "service/self_check.h"
 #include "service/serve_check.h"
@@ -63,6 +66,10 @@ class Scheduler {
   LockKeeper keeper;
   BindingWriter bindings;
   Binder binder;
+  AllocationWatch allocations;
+  HandshakeHealth handshake_health;
+  HandshakeWriter handshakes;
+  RoleLabels roles;
   PodWatch pod_watch;
   Filter filter;
   FilterCallPool filter_calls;
@@ -86,12 +93,14 @@ class Scheduler {
   std::uint64_t published_quotas_ = UINT64_MAX;
   void connect();
   void tick();
+  void wait_until(std::chrono::milliseconds limit, const std::function<bool()>& so);
   // The terms of leadership: scheduler_term.cc.
   void connect_leader();
   void begin_term();
   void end_term();
   void drop_reservations();
   void open_gate();
+  void node_pass();
   ReadyGate::Obstacle obstacle() const;
 
   std::uint64_t fresh_term_ = 0;  ///< the term whose lists are complete

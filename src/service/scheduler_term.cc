@@ -32,6 +32,7 @@ void Scheduler::connect_leader() {
 void Scheduler::begin_term() {
   measures.leader.set(1);
   const std::uint64_t term = leader.term();
+  roles.announce();
   if (!leader.elects()) {
     fresh_term_ = term;  // nobody decided before us: the first lists will do
     return open_gate();
@@ -63,6 +64,15 @@ void Scheduler::drop_reservations() {
 
 void Scheduler::open_gate() {
   if (caches->synced() && leader.holds(fresh_term_)) gate.open();
+}
+
+/// What HAMi does with every tick of its registration; devices and health come by watch here.
+void Scheduler::node_pass() {
+  if (gate.is_open()) {
+    handshakes.pass();
+    roles.announce();
+  }
+  state.after(options.node_pass_every, [this] { node_pass(); });
 }
 
 ReadyGate::Obstacle Scheduler::obstacle() const {

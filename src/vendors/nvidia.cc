@@ -63,6 +63,7 @@ Vendor nvidia_vendor(const NvidiaConfig& config) {
   v.default_count = config.default_count;
   v.register_key = "hami.io/node-nvidia-register";
   v.handshake_key = "hami.io/node-handshake";
+  v.reports_by_handshake = false;  // agents since 2.8 never write it
   v.score_key = "hami.io/node-nvidia-score";
   v.cordon_key = "hami.io/device-cordon";
   v.to_allocate_key = "hami.io/vgpu-devices-to-allocate";

@@ -55,9 +55,12 @@ struct Vendor {
   std::vector<std::string> user_keys;  ///< further pod annotations of users that hooks read
   std::vector<std::string> node_keys;  ///< further node annotations that hooks read
   bool offered_by_capacity = false;  ///< D9: status.capacity of the count resource, not allocatable
-  bool locks_node = true;            ///< its agents rely on hami.io/mutex.lock
-  std::string runtime_class;         ///< put on pods that use it and have none
-  bool hide_from_others = false;     ///< containers without device get the hiding env
+  /// D9: its agents report in the handshake annotation, so after a loss a fresh report is waited
+  /// for. False: they write none, only allocatable counts. Without handshake_key it says nothing.
+  bool reports_by_handshake = true;
+  bool locks_node = true;         ///< its agents rely on hami.io/mutex.lock
+  std::string runtime_class;      ///< put on pods that use it and have none
+  bool hide_from_others = false;  ///< containers without device get the hiding env
   std::string hide_env_name, hide_env_value;
   std::string core_policy_env_name,
       core_policy_env_value;  ///< appended to every container when the value is set
