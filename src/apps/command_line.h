@@ -11,20 +11,39 @@
 
 namespace tessera::apps {
 
-enum class Command : std::uint8_t { kExit, kServe, kDemo, kCheckConfig, kVersion };
+enum class Command : std::uint8_t {
+  kExit,
+  kServe,
+  kDemo,
+  kCheckConfig,
+  kVendors,
+  kExplain,
+  kVersion
+};
+
+struct ExplainOptions {
+  std::vector<std::string> words;  ///< "pod", "NAMESPACE/NAME"; empty with a file
+  std::string file;                ///< "-" = standard input
+  std::string server = "http://127.0.0.1:8080";
+  std::string ca_file;
+  bool insecure = false, json = false;
+  int limit = 50;
+};
 
 struct CommandLine {
   Command command = Command::kExit;
-  int exit_code = 0;  ///< of kExit
+  bool as_scheduler = false;  ///< started under HAMi's name
+  int exit_code = 0;          ///< of kExit
   std::string
       message;  ///< of kExit: help to standard output when the code is 0, else to standard error
 
   service::ServeOptions serve;
   std::string kubeconfig, device_config_file;
+  bool lock_timeout_given = false;  ///< else HAMI_NODELOCK_EXPIRE counts
   int verbosity = 0;
-  std::vector<std::string>
-      without_effect;  ///< flags that were given, are known, and do nothing in this build
+  std::vector<std::string> without_effect;  ///< flags that were given, are known, and do nothing
   sim::DemoOptions demo;
+  ExplainOptions explain;
   std::string config_file;  ///< of check-config
 };
 

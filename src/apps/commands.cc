@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -11,8 +12,10 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "apps/signals.h"
+#include "apps/table.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "client/credentials.h"
@@ -21,6 +24,7 @@
 #include "service/server.h"
 #include "sim/demo.h"
 #include "vendors/config.h"
+#include "vendors/vendors.h"
 
 namespace tessera::apps {
 namespace {
@@ -47,7 +51,7 @@ Result<std::string> read_file(const std::string& path) {
 
 void announce(const CommandLine& line, const service::Server& server) {
   for (const std::string& flag : line.without_effect)
-    log::warn("flag has no effect in this build", {{"flag", flag}});
+    log::warn("flag is accepted and has no effect", {{"flag", flag}});
   if (line.device_config_file.empty())
     log::info("no --device-config-file: the built-in device configuration is in force");
   log::info("serving", {{"version", TESSERA_VERSION},
@@ -64,6 +68,7 @@ void serve_until_told(service::Server& server) {
       log::info("stopping", {{"signal", number}});
       return;
     }
+    server.reload_device_config();
     const Status reloaded = server.reload_certificate();
     if (reloaded)
       log::info("certificate is read again");
@@ -73,18 +78,49 @@ void serve_until_told(service::Server& server) {
   }
 }
 
+/// "" without a file: the built-in configuration.
+Result<std::string> read_device_config(const std::string& path) {
+  if (path.empty()) return std::string();
+  Result<std::string> yaml = read_file(path);
+  if (!yaml) return fail(yaml.error().code, "--device-config-file: " + yaml.error().what);
+  if (text::trim(*yaml).empty())
+    return fail(Code::kInvalid, "--device-config-file: " + path + " is empty");
+  return yaml;
+}
+
+/// What the environment says and no flag has said. Source: spec/scheduler.md section 1.2.
+void apply_environment(const CommandLine& line, service::ServeOptions& options) {
+  options.pod_name = environment("POD_NAME").value_or("");
+  options.pod_namespace = environment("POD_NAMESPACE").value_or("");
+  if (options.leader_elect_host.empty()) {
+    char host[256] = {};
+    if (gethostname(host, sizeof host - 1) == 0) options.leader_elect_host = host;
+  }
+  const std::optional<std::string> expire = environment("HAMI_NODELOCK_EXPIRE");
+  if (!expire || expire->empty()) return;
+  const Result<std::chrono::milliseconds> age = parse_duration(*expire);
+  if (!age || age->count() <= 0) {
+    log::warn("HAMI_NODELOCK_EXPIRE is no duration above 0 and is not used", {{"value", *expire}});
+  } else if (line.lock_timeout_given) {
+    log::info("--node-lock-timeout is given: HAMI_NODELOCK_EXPIRE is not used",
+              {{"value", *expire}});
+  } else {
+    options.node_lock_timeout = *age;
+  }
+}
+
+std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
+
 }  // namespace
 
 int run_serve(const CommandLine& line) {
   log::set_level(line.verbosity >= kDebugVerbosity ? log::Level::kDebug : log::Level::kInfo);
   service::ServeOptions options = line.serve;
-  if (!line.device_config_file.empty()) {
-    Result<std::string> yaml = read_file(line.device_config_file);
-    if (!yaml) return complain("--device-config-file: " + yaml.error().what);
-    if (text::trim(*yaml).empty())
-      return complain("--device-config-file: " + line.device_config_file + " is empty");
-    options.device_config = std::move(*yaml);
-  }
+  Result<std::string> yaml = read_device_config(line.device_config_file);
+  if (!yaml) return complain(yaml.error().what);
+  options.device_config = std::move(*yaml);
+  options.device_config_file = line.device_config_file;
+  apply_environment(line, options);
   // A wrong flag is told before anything else is looked for; start() checks the same again.
   if (const auto plan = service::check_options(options); !plan) return complain(plan.error().what);
   const Result<client::Credentials> credentials =
@@ -111,7 +147,8 @@ int run_demo(const CommandLine& line) {
 int run_check_config(const std::string& file) {
   const Result<std::string> yaml = read_file(file);
   if (!yaml) return complain(yaml.error().what);
-  const vendors::ConfigResult result = vendors::parse_device_config(*yaml);
+  const vendors::ConfigResult result =
+      vendors::parse_device_config(*yaml, {.ascend = true, .iluvatar = true});
   for (const vendors::ConfigFault& fault : result.faults)
     fmt::print("{}: {}\n", file, fault.text());
   for (const vendors::ConfigFault& note : result.notes)
@@ -121,8 +158,32 @@ int run_check_config(const std::string& file) {
   return 0;
 }
 
-int run_version() {
-  fmt::print("version: {}\n", TESSERA_VERSION);
+int run_vendors(const CommandLine& line) {
+  const Result<std::string> yaml = read_device_config(line.device_config_file);
+  if (!yaml) return complain(yaml.error().what);
+  const Result<vendors::Vendors> vendors = service::make_vendors(*yaml, line.serve.vendor_switches);
+  if (!vendors) return complain(vendors.error().what);
+  std::vector<std::vector<std::string>> rows = {{"VENDOR", "SECTION", "COUNT", "MEMORY", "UNIT",
+                                                 "PERCENT", "CORES", "REGISTER", "HANDSHAKE",
+                                                 "TO-ALLOCATE", "ALLOCATED", "LOCK"}};
+  for (const vendors::VendorDescription& v : vendors->table()) {
+    rows.push_back({v.word, v.section, or_dash(v.count_resource), or_dash(v.memory_resource),
+                    v.memory_resource.empty() ? "-" : fmt::format("{} MiB", v.memory_unit),
+                    or_dash(v.memory_percent_resource), or_dash(v.core_resource),
+                    or_dash(v.register_key), or_dash(v.handshake_key), or_dash(v.to_allocate_key),
+                    or_dash(v.allocated_key), v.locks_node ? "yes" : "no"});
+  }
+  print_table(rows);
+  return 0;
+}
+
+/// HAMi writes its six lines to standard error; people who ask `tessera` read standard output.
+int run_version(const CommandLine& line) {
+  fmt::print(line.as_scheduler ? stderr : stdout,
+             "version: {}\nrevision: {}\nbuild date: {}\ngo version: none, this is C++\n"
+             "compiler: {}\nplatform: {}\n",
+             TESSERA_VERSION, TESSERA_REVISION, TESSERA_BUILD_DATE, TESSERA_COMPILER,
+             TESSERA_PLATFORM);
   return 0;
 }
 

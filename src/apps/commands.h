@@ -8,6 +8,8 @@ namespace tessera::apps {
 int run_serve(const CommandLine& line);
 int run_demo(const CommandLine& line);
 int run_check_config(const std::string& file);
-int run_version();
+int run_vendors(const CommandLine& line);
+int run_explain(const ExplainOptions& options);
+int run_version(const CommandLine& line);
 
 }  // namespace tessera::apps

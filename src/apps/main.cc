@@ -23,8 +23,12 @@ int main(int argc, char** argv) {
       return run_demo(line);
     case Command::kCheckConfig:
       return run_check_config(line.config_file);
+    case Command::kVendors:
+      return run_vendors(line);
+    case Command::kExplain:
+      return run_explain(line.explain);
     case Command::kVersion:
-      return run_version();
+      return run_version(line);
     case Command::kExit:
       break;
   }

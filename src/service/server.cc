@@ -61,7 +61,7 @@ std::uint16_t Server::metrics_port() const {
   return impl_->metrics == nullptr ? std::uint16_t{0} : impl_->metrics->port();
 }
 
-bool Server::ready() const { return !impl_->stopped && impl_->scheduler.caches->synced(); }
+bool Server::ready() const { return !impl_->stopped && impl_->scheduler.caches->filled(); }
 
 bool Server::wait_ready(std::chrono::milliseconds limit) const {
   const auto end = std::chrono::steady_clock::now() + limit;
@@ -82,6 +82,10 @@ void Server::stop() {
 }
 
 Status Server::reload_certificate() { return impl_->http->reload_certificate(); }
+
+void Server::reload_device_config() {
+  if (impl_->scheduler.reload != nullptr) impl_->scheduler.reload->look();
+}
 
 std::string Server::self_check() { return impl_->scheduler.self_check(); }
 
