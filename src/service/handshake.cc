@@ -12,14 +12,13 @@
 namespace tessera::service {
 namespace {
 
-using vendors::Handshake;
-using vendors::HandshakeWord;
+using vendors::HandshakeKind;
 
 /// A write that is not seen in the annotation by then was lost, or somebody undid it.
 constexpr std::chrono::seconds kWriteSettles{10};
 
-Handshake read(const std::optional<std::string>& text) {
-  return vendors::read_handshake(text ? std::string_view(*text) : std::string_view());
+HandshakeKind kind_of(const HandshakeFact& handshake) {
+  return vendors::handshake_kind(handshake.text ? &*handshake.text : nullptr);
 }
 
 }  // namespace
@@ -39,8 +38,7 @@ void HandshakeHealth::judge(NodeFact& fact) {
       if (!allocatable) entry.losses[handshake.key] = {handshake.text, false};
       continue;
     }
-    if (handshake.text != loss->second.text &&
-        read(handshake.text).word == HandshakeWord::kReport) {
+    if (handshake.text != loss->second.text && kind_of(handshake) == HandshakeKind::kReport) {
       loss->second.reported = true;
     }
     if (!allocatable) continue;
@@ -66,14 +64,14 @@ HandshakeWriter::HandshakeWriter(client::ApiClient& api, const Books& books,
 /// A text that nobody will ever change is repaired, a report is answered once in a while; a request
 /// that can be read stays.
 bool HandshakeWriter::due(const std::string& node, const HandshakeFact& handshake) const {
-  const Handshake now = read(handshake.text);
-  if (now.word == HandshakeWord::kRequested && now.at) return false;
+  const HandshakeKind kind = kind_of(handshake);
+  if (kind == HandshakeKind::kRequesting) return false;
   const auto known = asked_.find(node);
   if (known == asked_.end()) return true;
   const auto asked = known->second.find(handshake.key);
   if (asked == known->second.end()) return true;
   const std::chrono::seconds pause =
-      now.word == HandshakeWord::kReport ? options_.ask_again_after : kWriteSettles;
+      kind == HandshakeKind::kReport ? options_.ask_again_after : kWriteSettles;
   return clock_.mono() - asked->second >= pause;
 }
 
@@ -101,7 +99,7 @@ void HandshakeWriter::write(const std::string& node, const std::string& key) {
   asked_[node][key] = clock_.mono();
   json::Writer w;
   w.begin_object().key("metadata").begin_object().key("annotations").begin_object();
-  w.key(key).string(vendors::handshake_request(clock_.wall()));
+  w.key(key).string(vendors::format_requesting(clock_.wall()));
   w.end_object().end_object().end_object();
   // The field manager tells these writes from those of binds in an audit log.
   client::ApiRequest request{

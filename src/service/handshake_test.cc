@@ -85,7 +85,7 @@ TEST_F(HandshakeHealthTest, S15ADeadNodeDoesNotFlap) {
     for (int second = 0; second < 600; second += 15) {
       std::optional<std::string> text;  // removed by a clean-up
       if (second % 75 != 0) {
-        text = vendors::handshake_request(WallTime(seconds(1'787'000'000 + second)));
+        text = vendors::format_requesting(WallTime(seconds(1'787'000'000 + second)));
       }
       seen.push_back(offered(false, text, must_report));
     }
