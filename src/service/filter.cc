@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "base/text.h"
 #include "obs/log.h"
+#include "service/filter_text.h"
 #include "service/names.h"
+#include "service/trial.h"
 
 namespace tessera::service {
 namespace {
@@ -16,7 +17,6 @@ namespace {
 constexpr std::size_t kPooledCalls = 16;
 constexpr std::size_t kLargestPooledBody =
     1U << 20;  // node lists in full are rare and large: do not keep their memory
-constexpr std::size_t kNamesInEvent = 5;
 
 EventTarget target_of(const k8s::Pod& pod) { return {"Pod", pod.ns, pod.name, pod.uid}; }
 
@@ -26,15 +26,6 @@ std::vector<std::string_view> candidate_names(const k8s::ExtenderArgs& args) {
   names.reserve(args.nodes.size());
   for (const k8s::Node& node : args.nodes) names.emplace_back(node.name);
   return names;
-}
-
-/// "1/4 CardInsufficientMemory" counts for CardInsufficientMemory; other texts stand for
-/// themselves.
-std::string_view reason_of(std::string_view piece) {
-  const std::size_t blank = piece.find(' ');
-  const bool counted =
-      blank != std::string_view::npos && piece.substr(0, blank).find('/') != std::string_view::npos;
-  return counted ? piece.substr(blank + 1) : piece;
 }
 
 void add_reject(k8s::FilterResult& result, std::string_view node, const core::Reject& reject) {
@@ -135,12 +126,14 @@ void Filter::pass_through(FilterCall& call) {
               .failed_null = true});
 }
 
-/// The nodes as received, empty, and nothing of the live state: what an autoscaler asks about
-/// machines that do not exist yet.
+/// The nodes as received, empty, and nothing of the live state but what the namespace's quotas
+/// leave: what an autoscaler asks about machines that do not exist yet.
 void Filter::simulate(FilterCall& call) {
   measures_.simulated.increment();
   const vendors::Vendors& vendors = call.reader->vendors();
   core::Cluster cluster(vendors.rules());
+  const auto quotas = options_.quotas == nullptr ? nullptr : options_.quotas->get();
+  if (quotas != nullptr) copy_quotas_left(*quotas, cluster, call.args.pod.ns);
   std::vector<NodeId> candidates;
   candidates.reserve(call.args.nodes.size());
   for (const k8s::Node& node : call.args.nodes) {
@@ -210,12 +203,12 @@ void Filter::place(FilterCall& call) {
   for (const std::string_view name : names) candidates.push_back(books_.cluster().find_node(name));
   const core::Outcome outcome = core::place(books_.cluster(), call.request, candidates,
                                             {.prefer_unlocked = options_.prefer_unlocked});
-  if (outcome.decision) return answer_placed(call, outcome, names);
-  answer_nowhere(call, outcome, names);
+  if (outcome.decision) return answer_placed(call, outcome, candidates);
+  answer_nowhere(call, outcome, names, candidates);
 }
 
 void Filter::answer_placed(FilterCall& call, const core::Outcome& outcome,
-                           const std::vector<std::string_view>& names) {
+                           const std::vector<NodeId>& candidates) {
   const k8s::Pod& pod = call.args.pod;
   const core::Decision& decision = *outcome.decision;
   PodRecord& record = books_.note_pod(pod.ns, pod.name, pod.uid);
@@ -225,14 +218,14 @@ void Filter::answer_placed(FilterCall& call, const core::Outcome& outcome,
   const std::string node = books_.cluster().node(decision.node).spec.name;
   measures_.count_attempt(true, vendor_words(*record.request, call.reader->vendors()));
   answer_node(call, node);
+  if (on_placed) on_placed(pod.uid);
   events_.write(target_of(pod), EventType::kNormal, "FilteringSucceed",
-                fmt::format("find fit node({}), {} nodes not fit, {} nodes fit({}:{:.2f})", node,
-                            outcome.rejected.size(), names.size() - outcome.rejected.size(), node,
-                            decision.score));
+                placed_text(books_.cluster(), *record.request, outcome, candidates));
 }
 
 void Filter::answer_nowhere(FilterCall& call, const core::Outcome& outcome,
-                            const std::vector<std::string_view>& names) {
+                            const std::vector<std::string_view>& names,
+                            const std::vector<NodeId>& candidates) {
   const k8s::Pod& pod = call.args.pod;
   books_.end_reservation(pod.uid);
   k8s::FilterResult result{.names_form = !call.args.has_nodes, .null_result = !names.empty()};
@@ -245,38 +238,14 @@ void Filter::answer_nowhere(FilterCall& call, const core::Outcome& outcome,
   std::vector<std::pair<std::string, std::string>> texts = std::move(result.failed);
   texts.insert(texts.end(), std::make_move_iterator(result.unresolvable.begin()),
                std::make_move_iterator(result.unresolvable.end()));
-  const std::string reasons = summarize_rejects(texts);
+  if (on_refused) on_refused(pod.uid);
   events_.write(target_of(pod), EventType::kWarning, "FilteringFailed",
-                fmt::format("no available node, {} nodes do not meet{}{}", names.size(),
-                            reasons.empty() ? "" : ": ", reasons));
+                nowhere_text(books_.cluster(), call.request, outcome, candidates, texts));
 }
 
 void Filter::fail_placing(FilterCall& call, const std::string& problem) {
   refuse(call, problem);
   events_.write(target_of(call.args.pod), EventType::kWarning, "FilteringFailed", problem);
-}
-
-std::string summarize_rejects(const std::vector<std::pair<std::string, std::string>>& node_texts) {
-  std::map<std::string, std::vector<std::string>, std::less<>> by_reason;
-  for (const auto& [node, text] : node_texts) {
-    std::string_view rest = text;
-    while (!rest.empty()) {
-      const std::size_t end = rest.find(", ");
-      by_reason[std::string(reason_of(rest.substr(0, end)))].push_back(node);
-      rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 2);
-    }
-  }
-  std::vector<std::string> pieces;
-  for (auto& [reason, nodes] : by_reason) {
-    const std::size_t count = nodes.size();
-    std::sort(nodes.begin(), nodes.end());
-    if (count > kNamesInEvent) {
-      nodes.resize(kNamesInEvent);
-      nodes.emplace_back("…");
-    }
-    pieces.push_back(fmt::format("{} nodes {}({})", count, reason, text::join(nodes, ",")));
-  }
-  return text::join(pieces, ", ");
 }
 
 }  // namespace tessera::service

@@ -19,6 +19,7 @@
 #include "service/events.h"
 #include "service/facts.h"
 #include "service/measures.h"
+#include "service/quota_view.h"
 
 namespace tessera::service {
 
@@ -49,7 +50,8 @@ class Filter {
  public:
   struct Options {
     bool nodes_form_is_live = false;
-    bool prefer_unlocked = true;  ///< among equally good nodes
+    bool prefer_unlocked = true;        ///< among equally good nodes
+    const QuotaView* quotas = nullptr;  ///< what simulations count; null = nothing
   };
   Filter(const LiveReader& live, Books& books, Events& events, const Measures& measures,
          const Clock& clock, Options options);
@@ -62,17 +64,20 @@ class Filter {
   /// Any thread.
   void refuse(FilterCall& call, std::string_view error);
 
+  /// State thread, with the pod's UID, after the answer.
+  std::function<void(const std::string&uid)> on_placed, on_refused;
+
  private:
-  struct Chosen;
   void simulate(FilterCall& call);
   void pass_through(FilterCall& call);
   bool answer_known(FilterCall& call);
   void answer_node(FilterCall& call, std::string_view node);
   void place(FilterCall& call);
   void answer_placed(FilterCall& call, const core::Outcome& outcome,
-                     const std::vector<std::string_view>& names);
+                     const std::vector<NodeId>& candidates);
   void answer_nowhere(FilterCall& call, const core::Outcome& outcome,
-                      const std::vector<std::string_view>& names);
+                      const std::vector<std::string_view>& names,
+                      const std::vector<NodeId>& candidates);
   void fail_placing(FilterCall& call, const std::string& problem);
   void send(FilterCall& call, const k8s::FilterResult& result);
   double time_taken(const FilterCall& call) const;  ///< seconds since it arrived
@@ -84,8 +89,5 @@ class Filter {
   const Clock& clock_;
   Options options_;
 };
-
-/// "1 nodes CardInsufficientMemory(n1), 2 nodes node unregistered(n2,n3)": by reason, names capped.
-std::string summarize_rejects(const std::vector<std::pair<std::string, std::string>>& node_texts);
 
 }  // namespace tessera::service

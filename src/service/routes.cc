@@ -79,7 +79,8 @@ void handle_webhook(Scheduler& s, http::Request&& request, const http::Responder
   const MonoTime arrived = s.clock.mono();
   json::Parser parser;
   const WebhookOptions options{.scheduler_name = s.options.scheduler_name,
-                               .force_overwrite = s.options.force_overwrite_default_scheduler};
+                               .force_overwrite = s.options.force_overwrite_default_scheduler,
+                               .quotas = &s.quota_view};
   const std::string type(request.header("content-type"));
   const auto reader = s.live.get();
   WebhookAnswer answer =
@@ -104,7 +105,7 @@ void handle_metrics(Scheduler& s, http::Request&& request, const http::Responder
 }
 
 void handle_ready(Scheduler& s, const http::Responder& respond) {
-  const std::string missing = s.caches->missing();
+  const std::string missing = s.caches->filled() ? std::string() : s.caches->missing();
   respond(missing.empty() ? plain(200, "") : plain(503, "not ready: " + missing));
 }
 

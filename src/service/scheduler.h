@@ -71,11 +71,11 @@ class Scheduler {
   HandshakeWriter handshakes;
   RoleLabels roles;
   PodWatch pod_watch;
+  QuotaView quota_view;
   Filter filter;
   FilterCallPool filter_calls;
   Waker waker;
   SelfCheck checker;
-  QuotaView quota_view;
   std::unique_ptr<Caches> caches;
   std::unique_ptr<LeaseWatch> lease;  ///< with election only
   ReadyGate gate;
@@ -90,6 +90,7 @@ class Scheduler {
   void adopt(const std::shared_ptr<const vendors::Vendors>& table);
   void tell_own_pod(EventType type, std::string_view reason, const std::string& message);
   void beat();
+  void publish_quotas();
   std::uint64_t published_quotas_ = UINT64_MAX;
   void connect();
   void tick();

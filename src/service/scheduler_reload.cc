@@ -16,6 +16,8 @@ constexpr std::chrono::milliseconds kBeat{100};
 
 void Scheduler::connect_news() {
   books.on_room = [this](std::string_view node, std::string_view ns) { waker.room(node, ns); };
+  filter.on_placed = [this](const std::string& uid) { waker.settled(uid); };
+  filter.on_refused = [this](const std::string& uid) { waker.refused(uid); };
   waker.may_write = [this] { return leader.leads(); };
   if (options.device_config_file.empty()) return;
   reload = std::make_unique<ConfigReload>(
@@ -45,6 +47,7 @@ void Scheduler::adopt(const std::shared_ptr<const vendors::Vendors>& table) {
   gate.close();
   live.replace(after);
   books.adopt(*before, *after);
+  publish_quotas();
   waker.everything_is_new();  // before anything is looked at by node numbers that have changed
   caches->relist();
   tell_own_pod(EventType::kNormal, "DeviceConfigReloaded",
@@ -56,13 +59,15 @@ void Scheduler::tell_own_pod(EventType type, std::string_view reason, const std:
   events.write({"Pod", options.pod_namespace, options.pod_name, {}}, type, reason, message);
 }
 
+void Scheduler::publish_quotas() {
+  const core::QuotaBook& book = books.cluster().quotas();
+  published_quotas_ = book.version();
+  quota_view.publish(book.with_quotas());
+}
+
 void Scheduler::beat() {
   waker.tick();
-  const core::QuotaBook& book = books.cluster().quotas();
-  if (book.version() != published_quotas_) {
-    published_quotas_ = book.version();
-    quota_view.publish(book.with_quotas());
-  }
+  if (books.cluster().quotas().version() != published_quotas_) publish_quotas();
   state.after(kBeat, [this] { beat(); });
 }
 

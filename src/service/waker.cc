@@ -9,6 +9,7 @@
 #include "json/writer.h"
 #include "obs/log.h"
 #include "service/names.h"
+#include "service/trial.h"
 
 namespace tessera::service {
 namespace {
@@ -96,13 +97,7 @@ bool Waker::begin_round() {
   std::sort(ordered.rbegin(), ordered.rend());
   for (auto& [order, uid] : ordered) round_.pods.push_back(std::move(uid));
   round_.trial = std::make_unique<core::Cluster>(books_.cluster().rules());
-  for (core::QuotaBook::Row& row : books_.cluster().quotas().rows()) {
-    for (core::QuotaLimit& limit : row.quota.limits) {
-      for (const core::QuotaNeed& used : row.used)
-        if (used.vendor == limit.vendor) limit.limit -= used.amount(limit.kind);
-    }
-    round_.trial->set_quota(std::move(row.quota));
-  }
+  copy_quotas_left(books_.cluster().quotas(), *round_.trial);
   deferred_ = false;
   return true;
 }
@@ -165,22 +160,12 @@ bool Waker::fits_in_trial(const core::Request& request, const std::vector<NodeId
   }
   for (const NodeId node : tried) {
     const std::string& name = books_.cluster().node(node).spec.name;
-    if (!round_.trial->find_node(name).valid()) copy_to_trial(node);
+    if (!round_.trial->find_node(name).valid()) copy_node(books_.cluster(), node, *round_.trial);
     core::Fit fit = core::fit_node(*round_.trial, request, round_.trial->find_node(name));
     if (fit.allocation && round_.trial->reserve(request.uid, std::move(*fit.allocation), {}))
       return true;
   }
   return false;
-}
-
-void Waker::copy_to_trial(NodeId node) {
-  const core::Cluster& books = books_.cluster();
-  round_.trial->set_node(books.node(node).spec);
-  for (const PodUid& uid : books.holders_on(node)) {
-    core::Allocation allocation = books.hold(uid)->allocation;
-    allocation.subject = {};  // its quota is paid already: the limits here are what is left
-    round_.trial->confirm(uid, std::move(allocation));
-  }
 }
 
 bool Waker::take_token() {

@@ -70,7 +70,6 @@ class Waker {
   void finish_round();
   bool look_at(const std::string& uid);
   bool fits_in_trial(const core::Request& request, const std::vector<NodeId>& nodes);
-  void copy_to_trial(NodeId node);
   bool take_token();
   void wake(const std::string& uid, const PodRecord& pod, Sleeper& sleeper);
 
