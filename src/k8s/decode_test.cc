@@ -304,5 +304,93 @@ TEST(StringMapFind, GivesTheValueOrNothing) {
   EXPECT_EQ(find(map, "b"), nullptr);
 }
 
+// ---- quotas and what decides which of them a pod falls under
+
+TEST(DecodeQuota, KeepsTheKeysOfOurResources) {
+  json::Parser parser;
+  const auto value =
+      parser.parse(R"({"metadata":{"namespace":"a","name":"q","uid":"u","resourceVersion":"7"},
+    "spec":{"hard":{"limits.example.com/card":"3","requests.example.com/card":4,"limits.cpu":"8","pods":"9"},
+            "scopes":["Terminating"],
+            "scopeSelector":{"matchExpressions":[{"scopeName":"PriorityClass","operator":"In","values":["x"]}]}},
+    "status":{"hard":7}})");
+  ASSERT_TRUE(value);
+  Keep keep;
+  keep.resource = [](std::string_view name) { return name == "example.com/card"; };
+  const auto quota = decode_quota(*value, keep);
+  ASSERT_TRUE(quota) << quota.error().what;
+  EXPECT_EQ(quota->ns + "/" + quota->name + "/" + quota->uid + "/" + quota->resource_version,
+            "a/q/u/7");
+  EXPECT_EQ(quota->hard,
+            (StringMap{{"limits.example.com/card", "3"}, {"requests.example.com/card", "4"}}));
+  EXPECT_EQ(quota->scopes, std::vector<std::string>{"Terminating"});
+  ASSERT_EQ(quota->selectors.size(), 1u);
+  EXPECT_EQ(quota->selectors[0].match, "In");
+  EXPECT_EQ(decode_quota(*value)->hard.size(), 4u) << "without Keep everything is kept";
+}
+
+TEST(DecodeQuota, ErrorsNameTheField) {
+  const std::pair<std::string_view, std::string_view> cases[] = {
+      {"7", "resourcequota: expected an object, got number 7"},
+      {R"({"spec":{"hard":{"pods":{}}}})",
+       R"(spec.hard["pods"]: expected a quantity, got an object)"},
+      {R"({"spec":{"scopes":[7]}})", "spec.scopes: expected a list of strings, got number 7"},
+      {R"({"spec":{"scopeSelector":[]}})", "spec.scopeSelector: expected an object, got an array"},
+      {R"({"spec":{"scopeSelector":{"matchExpressions":[{"values":[{}]}]}}})",
+       "spec.scopeSelector.matchExpressions.values: expected a list of strings, got an object"},
+  };
+  for (const auto& [text, want] : cases) {
+    json::Parser parser;
+    const auto quota = decode_quota(*parser.parse(text));
+    ASSERT_FALSE(quota) << text;
+    EXPECT_EQ(quota.error().what, want) << text;
+  }
+}
+
+TEST(DecodePod, QualityOfServiceAndDeadline) {
+  struct Row {
+    std::string_view name, spec, status;
+    bool best_effort, has_deadline;
+  };
+  const Row rows[] = {
+      {"nothing asked", R"({"containers":[{"name":"c"}]})", "{}", true, false},
+      {"a device is no compute",
+       R"({"containers":[{"name":"c","resources":{"limits":{"example.com/card":"1"}}}]})", "{}",
+       true, false},
+      {"cpu in requests",
+       R"({"containers":[{"name":"c"},{"name":"d","resources":{"requests":{"cpu":"100m"}}}]})",
+       "{}", false, false},
+      {"memory in limits",
+       R"({"containers":[{"name":"c","resources":{"limits":{"memory":"1Gi"}}}]})", "{}", false,
+       false},
+      {"in an init container",
+       R"({"initContainers":[{"name":"i","resources":{"limits":{"cpu":1}}}],"containers":[{"name":"c"}]})",
+       "{}", false, false},
+      {"0 is not asked", R"({"containers":[{"name":"c","resources":{"limits":{"cpu":"0"}}}]})",
+       "{}", true, false},
+      {"for the pod as a whole",
+       R"({"resources":{"limits":{"cpu":"1"}},"containers":[{"name":"c"}]})", "{}", false, false},
+      {"the class given by the API server stays", R"({"containers":[{"name":"c"}]})",
+       R"({"qosClass":"Burstable"})", false, false},
+      {"and the other way", R"({"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}]})",
+       R"({"qosClass":"BestEffort"})", true, false},
+      {"deadline", R"({"activeDeadlineSeconds":0,"containers":[{"name":"c"}]})", "{}", true, true},
+      {"no deadline", R"({"activeDeadlineSeconds":null,"containers":[{"name":"c"}]})", "{}", true,
+       false},
+  };
+  Keep keep;
+  keep.resource = [](std::string_view name) { return name == "example.com/card"; };
+  for (const Row& row : rows) {
+    json::Parser parser;
+    const auto pod =
+        decode_pod(*parser.parse(R"({"metadata":{"name":"p"},"spec":)" + std::string(row.spec) +
+                                 R"(,"status":)" + std::string(row.status) + "}"),
+                   keep);
+    ASSERT_TRUE(pod) << row.name << pod.error().what;
+    EXPECT_EQ(pod->best_effort, row.best_effort) << row.name;
+    EXPECT_EQ(pod->has_deadline, row.has_deadline) << row.name;
+  }
+}
+
 }  // namespace
 }  // namespace tessera::k8s

@@ -65,6 +65,21 @@ struct Lease {
   std::string renew_time;             ///< as text: only its changes are looked at
 };
 
+/// An expression of spec.scopeSelector, words as written.
+struct ScopeExpression {
+  std::string scope, match;  ///< operator: Exists, DoesNotExist, In, NotIn
+  std::vector<std::string> values;
+};
+
+struct ResourceQuota {
+  std::string ns, name, uid, resource_version;
+  /// spec.hard, whole keys; of `limits.<name>` and `requests.<name>` those whose name Keep keeps.
+  /// Values as received: they need not be quantities.
+  StringMap hard;
+  std::vector<std::string> scopes;
+  std::vector<ScopeExpression> selectors;
+};
+
 struct ObjectMeta {
   std::string ns, name, uid, resource_version;
 };

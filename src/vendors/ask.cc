@@ -20,14 +20,6 @@ tl::unexpected<Error> bad(const k8s::Container& container, std::string_view reso
                                           text::quote(value), what));
 }
 
-/// Ki is left out: 3Ki is the usual short form of 3072, and no card is measured in KiB. So is k:
-/// the API server itself rewrites 3000 to 3k.
-bool has_byte_suffix(std::string_view value) {
-  if (value.empty()) return false;
-  if (value.back() == 'i') value.remove_suffix(1);
-  return !value.empty() && std::string_view("MGTPE").find(value.back()) != std::string_view::npos;
-}
-
 std::string byte_suffix_advice(const Quantity& bytes, std::int64_t factor) {
   const std::int64_t unit = kBytesPerMiB * std::max<std::int64_t>(factor, 1);
   const std::int64_t value = bytes.rounded();
@@ -58,6 +50,12 @@ Result<std::int64_t> whole_from(const k8s::Container& container, std::string_vie
 }
 
 }  // namespace
+
+bool has_byte_suffix(std::string_view value) {
+  if (value.empty()) return false;
+  if (value.back() == 'i') value.remove_suffix(1);
+  return !value.empty() && std::string_view("MGTPE").find(value.back()) != std::string_view::npos;
+}
 
 const std::string* quantity_text(const k8s::Container& container, std::string_view resource) {
   if (resource.empty()) return nullptr;

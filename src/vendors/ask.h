@@ -33,6 +33,10 @@ Result<std::optional<std::int64_t>> memory_value(const k8s::Container& container
 Result<std::optional<std::int64_t>> percent_value(const k8s::Container& container,
                                                   std::string_view resource);
 
+/// M, G, Mi, Gi, …: whoever writes that thinks in bytes. Not k and Ki: 3Ki is the usual short form
+/// of 3072, and the API server itself rewrites 3000 to 3k.
+bool has_byte_suffix(std::string_view value);
+
 /// Present with another value than 0. A text that is no number counts as present: its reader names
 /// the error.
 bool counts_devices(const k8s::Container& container, const Vendor& vendor);

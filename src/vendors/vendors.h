@@ -41,6 +41,12 @@ struct VendorDescription {
   bool locks_node = true;
 };
 
+struct QuotaReading {
+  core::QuotaSpec spec;               ///< no limits: the object is not about our devices
+  std::vector<std::string> problems;  ///< values and scopes that are not served as written
+  std::vector<std::string> warnings;  ///< served, but perhaps not what was meant
+};
+
 struct Demand {
   core::Request request;              ///< request.asks_devices() == false: not a device pod
   std::vector<std::string> warnings;  ///< "unknown policy word …", "cores above 100 count as 100"
@@ -69,6 +75,8 @@ class Vendors {
       const k8s::Pod& pod) const;  ///< names a count resource with a value other than 0, or one of
                                    ///< the resources that default a count
   bool needs_lock(const core::Request& request) const;
+  /// `limits.` of memory (times the factor), core and count resources; fractions are rounded down.
+  QuotaReading read_quota(const k8s::ResourceQuota& quota) const;
   /// What decides which quota objects the pod falls under.
   static core::QuotaSubject subject_of(const k8s::Pod& pod);
 
