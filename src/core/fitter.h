@@ -129,6 +129,8 @@ class Fitter {
   bool tried_equal(const std::vector<Card>& cards, std::size_t from, std::size_t at) const;
 
   // How good the node is (fitter_key.cc).
+  void sum_loads();
+  void sum_weighted_loads();
   NodeKey corrected_key();
   NodeKey hami_key();
   std::span<const Usage> used_by_others();

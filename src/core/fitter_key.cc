@@ -8,7 +8,8 @@ namespace tessera::core {
 
 NodeKey Fitter::node_key() { return hami_mode_ ? hami_key() : corrected_key(); }
 
-NodeKey Fitter::corrected_key() {
+/// The load of each vendor's devices with the pod on them, in view_.
+void Fitter::sum_loads() {
   for (std::size_t row = 0; row < list_.vendors.size(); ++row) {
     const Node::VendorSum sum = node_->sum_of(list_.vendors[row].id);
     view_[row] = {sum.load_ppm, sum.devices};
@@ -28,6 +29,27 @@ NodeKey Fitter::corrected_key() {
       if (list_.vendors[row].id != device.vendor) continue;
       view_[row].load_sum_ppm += load_ppm(device, ledger_.total(i)) - node_->load[i];
     }
+  }
+}
+
+/// The kept sums know equal weights only (D3).
+void Fitter::sum_weighted_loads() {
+  for (NodeView::Vendor& vendor : view_) vendor = {};
+  const std::vector<Device>& devices = node_->spec.devices;
+  for (std::uint32_t i = 0; i < devices.size(); ++i) {
+    for (std::size_t row = 0; row < list_.vendors.size(); ++row) {
+      if (list_.vendors[row].id != devices[i].vendor) continue;
+      ++view_[row].devices;
+      view_[row].load_sum_ppm += load_ppm(devices[i], ledger_.total(i), request_.weights);
+    }
+  }
+}
+
+NodeKey Fitter::corrected_key() {
+  if (request_.weights == ScoreWeights{}) {
+    sum_loads();
+  } else {
+    sum_weighted_loads();
   }
   NodeKey key{0, request_.node_policy->key({view_})};
   score_ = std::fabs(static_cast<double>(key.load)) / 10'000.0;
