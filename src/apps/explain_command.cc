@@ -64,10 +64,10 @@ std::string figures(json::Value cards) {
   std::string out;
   cards.for_each_element([&](json::Value card) {
     if (!out.empty()) out += "; ";
-    out += fmt::format("{}: {}/{} slots, {}/{} MiB, {}/{} %", text_of(card["id"]),
-                       text_of(card["used"]["slots"]), text_of(card["total"]["slots"]),
-                       text_of(card["used"]["memory"]), text_of(card["total"]["memory"]),
-                       text_of(card["used"]["cores"]), text_of(card["total"]["cores"]));
+    out +=
+        fmt::format("{} {} of {}: {} MiB, {} %, {} slots", text_of(card["vendor"]),
+                    text_of(card["eligible"]), text_of(card["cards"]), text_of(card["freeMemory"]),
+                    text_of(card["freeCores"]), text_of(card["freeSlots"]));
   });
   return out;
 }
@@ -92,7 +92,8 @@ void show_decision(json::Value answer) {
 }
 
 void show_nodes(json::Value answer) {
-  std::vector<std::vector<std::string>> rows = {{"NODE", "VERDICT", "CARDS (USED/TOTAL)"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"NODE", "VERDICT", "CARDS THAT MAY SERVE IT: MOST FREE ON ONE"}};
   answer["verdicts"].for_each_element([&](json::Value verdict) {
     const bool fits = verdict["fits"].boolean().value_or(false);
     std::string words =

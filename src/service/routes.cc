@@ -12,6 +12,8 @@
 #include "k8s/admission.h"
 #include "k8s/extender.h"
 #include "obs/exposition.h"
+#include "service/explain_api.h"
+#include "service/simulate_api.h"
 #include "service/webhook.h"
 
 namespace tessera::service {
@@ -165,6 +167,20 @@ std::vector<http::Route> main_routes(Scheduler& s) {
                     .handler = [&s](http::Request&& q,
                                     http::Responder r) { handle_webhook(s, std::move(q), r); },
                     .too_large = webhook_too_large});
+  for (const char* method : {"GET", "POST"}) {
+    routes.push_back({.method = method,
+                      .path = "/v1/explain",
+                      .max_body = kExplainMaxBody,
+                      .handler = [&s](http::Request&& q, http::Responder r) {
+                        handle_explain(s, std::move(q), r);
+                      }});
+  }
+  routes.push_back({.method = "POST",
+                    .path = "/v1/simulate",
+                    .max_body = s.options.extender_max_body,
+                    .handler = [&s](http::Request&& q, http::Responder r) {
+                      handle_simulate(s, std::move(q), r);
+                    }});
   return routes;
 }
 

@@ -154,6 +154,7 @@ void Scheduler::wait_until(milliseconds limit, const std::function<bool()>& so) 
 void Scheduler::stop() {
   if (reload != nullptr) reload->stop();
   scrape.stop();
+  side.stop();
   if (lease != nullptr) lease->stop();
   if (caches != nullptr) caches->stop();
   state.stop();

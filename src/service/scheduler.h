@@ -59,6 +59,7 @@ class Scheduler {
   Measures measures;
   Leadership leader;
   TaskThread state, scrape;
+  TaskThread side;  ///< long answers that no decision may wait for: simulations
   std::unique_ptr<client::ApiClient> api;  // ended before what its callbacks use
   Books books;
   Events events;
