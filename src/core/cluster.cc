@@ -16,6 +16,12 @@ bool same_spec(const NodeSpec& a, const NodeSpec& b) {
 
 }  // namespace
 
+bool offers_anything(const NodeSpec& node) {
+  return std::any_of(node.devices.begin(), node.devices.end(), [&](const Device& device) {
+    return device.vendor.v < node.offered.size() && node.offered[device.vendor.v];
+  });
+}
+
 Node::VendorSum Node::sum_of(VendorId vendor) const {
   for (const VendorSum& row : vendors) {
     if (row.vendor == vendor) return row;

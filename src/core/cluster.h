@@ -34,6 +34,8 @@ struct NodeSpec {
   /// By VendorId, missing = 0: bits that only the vendor's hooks understand.
   std::vector<std::uint64_t> traits;
 };
+/// Some vendor has devices here that are offered.
+bool offers_anything(const NodeSpec& node);
 
 struct Node {
   /// What a vendor has on this node; kept so that a decision need not walk all devices.

@@ -48,7 +48,9 @@ bool Fitter::fit(NodeId id) {
   if (list_.demands.empty()) return true;
   count_cards();
   if (std::all_of(vendor_cards_.begin(), vendor_cards_.end(), [](auto n) { return n == 0; })) {
-    refuse(NodeReason::kUnregistered, list_.demands.front(), 0);
+    refuse(
+        offers_anything(node_->spec) ? NodeReason::kInsufficientDevice : NodeReason::kUnregistered,
+        list_.demands.front(), 0);
     return false;
   }
   if (hami_mode_) hami_.open(node_->spec);

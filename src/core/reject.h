@@ -12,7 +12,7 @@ namespace tessera::core {
 /// A whole node is out before any card is looked at.
 enum class NodeReason : std::uint8_t {
   kNone,                ///< see the card counters
-  kUnregistered,        ///< unknown node, or no device of the vendors asked for is offered
+  kUnregistered,        ///< unknown node, or no device of any vendor is offered
   kInsufficientDevice,  ///< more cards asked than cards of the vendor on the node
 };
 
