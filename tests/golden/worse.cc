@@ -68,7 +68,7 @@ std::int64_t node_key(const core::Node& node, const core::Request& request,
         if (charge.vendor == vendor && charge.device == device.id) used += charge.usage;
       }
       ++sum.devices;
-      sum.load_sum_ppm += core::load_ppm(device, used);
+      sum.load_sum_ppm += core::load_ppm(device, used, request.weights);
     }
     view.push_back(sum);
   }
