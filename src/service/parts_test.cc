@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "service/binding_writer.h"
-#include "service/filter.h"
+#include "service/filter_text.h"
 #include "service/names.h"
 #include "service/ready_gate.h"
-#include "service/scrape.h"
 #include "service/serve_check.h"
 
 namespace tessera::service {
@@ -29,12 +28,6 @@ TEST(SummarizeRejects, CountsNodesByReasonAndCapsTheNames) {
   for (int i = 0; i < 500; ++i)
     many.emplace_back("n" + std::to_string(100 + i), "1/1 CardInsufficientCore");
   EXPECT_EQ(summarize_rejects(many), "500 nodes CardInsufficientCore(n100,n101,n102,n103,n104,…)");
-}
-
-TEST(LabelText, EscapesWhatTheFormatNeedsAndReplacesBadBytes) {
-  EXPECT_EQ(label_text("plain ü"), "plain ü");
-  EXPECT_EQ(label_text("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
-  EXPECT_EQ(label_text(std::string("x\xFFy")), "x\xEF\xBF\xBDy");
 }
 
 TEST(ObjectName, OnlyWhatCannotChangeAPath) {

@@ -6,89 +6,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/text.h"
-#include "vendors/config.h"
+#include "service/webhook_test_reviews.h"
 
 namespace tessera::service {
 namespace {
 
-using Json = nlohmann::json;
+using namespace webhook_test;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-constexpr auto kJson = "application/json";
-
-vendors::Vendors vendors_of(const std::string& more = "") {
-  auto config = vendors::parse_device_config(vendors::default_device_config()).config;
-  if (more == "runtime") config.vendors.front().runtime_class = "accelerated";
-  if (more == "env") {
-    config.vendors.front().core_policy_env_value = "force";
-    config.vendors.front().hide_from_others = true;
-  }
-  return *vendors::Vendors::make(config);
-}
-
-Json container(const std::string& name, Json limits) {
-  return {{"name", name}, {"image", "none"}, {"resources", {{"limits", std::move(limits)}}}};
-}
-
-Json pod(Json spec, Json metadata = Json::object()) {
-  metadata["name"] = "p";
-  return {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", metadata}, {"spec", std::move(spec)}};
-}
-
-Json gpu_pod(Json more = Json::object()) {
-  Json spec = {
-      {"containers", {container("c0", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "1000"}})}}};
-  spec.update(more);
-  return pod(spec);
-}
-
-struct Answer {
-  Json review;
-  bool allowed = false;
-  int code = 0;
-  std::string message;
-  std::vector<std::string> warnings;
-  Json patch = Json::array();
-};
-
-Answer ask_text(std::string body, const vendors::Vendors& table, const WebhookOptions& options,
-                std::string_view content_type = kJson) {
-  json::Parser parser;
-  Answer answer;
-  answer.review =
-      Json::parse(answer_admission(parser, std::move(body), table, options, content_type).body);
-  const Json& response = answer.review["response"];
-  answer.allowed = response["allowed"];
-  answer.code = response["status"]["code"];
-  answer.message = response["status"].value("message", "");
-  answer.warnings = response.value("warnings", std::vector<std::string>{});
-  EXPECT_EQ(response.contains("patch"), response.contains("patchType"));
-  if (response.contains("patch")) {
-    answer.patch = Json::parse(*text::base64_decode(response["patch"].get<std::string>()));
-  }
-  return answer;
-}
-
-Json review_of(const Json& object, const std::string& version = "v1",
-               const std::string& operation = "CREATE") {
-  return {{"apiVersion", "admission.k8s.io/" + version},
-          {"kind", "AdmissionReview"},
-          {"request",
-           {{"uid", "u-1"}, {"namespace", "team"}, {"operation", operation}, {"object", object}}}};
-}
-
-const WebhookOptions kOptions{"hami-scheduler", true};
-
-Answer ask(const Json& object, const WebhookOptions& options = kOptions,
-           const std::string& config = "") {
-  return ask_text(review_of(object).dump(), vendors_of(config), options);
-}
 
 // ---- what is changed
 

@@ -61,9 +61,10 @@ Played play(const Json& recorded, const vendors::Vendors& table) {
     if (flag == "--force-overwrite-default-scheduler=false") options.force_overwrite = false;
   }
   json::Parser parser;
-  const Json answer = Json::parse(service::answer_admission(parser, review_of(recorded["pod"]).dump(),
-                                                            table, options, "application/json")
-                                      .body);
+  const Json answer =
+      Json::parse(service::answer_admission(parser, review_of(recorded["pod"]).dump(), table,
+                                            options, "application/json")
+                      .body);
   const Json& response = answer["response"];
   Played out{response["allowed"], response["status"].value("message", ""), recorded["pod"]};
   if (response.contains("patch")) {
