@@ -56,14 +56,15 @@ std::chrono::nanoseconds Leadership::left() const {
 /// come from other machines. A Lease that is there when we begin to look may be a dead one's.
 void Leadership::observe(const k8s::Lease& lease) {
   check();  // a pause of this process must not be bridged by an event that waited all the while
-  looked_ = true;
+  const bool appeared = std::exchange(looked_, true) && !seen_;  // there was none, now there is
   const std::optional<k8s::Lease> before = std::exchange(seen_, lease);
   if (!is_identity_of(lease.holder, options_.host) || lease.duration_seconds <= 0) {
     unproven_ = false;
     return stop_term();
   }
   const bool renewed =
-      before && (before->renew_time != lease.renew_time || before->holder != lease.holder);
+      appeared ||
+      (before && (before->renew_time != lease.renew_time || before->holder != lease.holder));
   const bool same_holder = before && before->holder == lease.holder;
   if (!renewed) {
     // Nothing new (a list names it again), or the first sight of it.

@@ -117,6 +117,12 @@ TEST_F(LeadershipTest, TakingTheLeaseOverIsARenewal) {
   EXPECT_EQ(told_, (std::vector<std::string>{"start", "stop"}));
 }
 
+TEST_F(LeadershipTest, ALeaseThatAppearsWhileWeLookIsARenewal) {
+  leader_.gone();
+  renew("h1_a");
+  EXPECT_TRUE(leader_.leads());
+}
+
 TEST_F(LeadershipTest, AnotherSchedulerOfTheSameHostIsAnotherTerm) {
   renew("h1_a");
   renew("h1_a");
@@ -144,7 +150,7 @@ TEST_F(LeadershipTest, Case156ALeaseWithoutHolderOrDurationIsNobodys) {
   EXPECT_FALSE(leader_.leads());
   EXPECT_EQ(leader_.refusal(), "not the leader: nobody holds Lease kube-system/s");
   renew("h1_a", 0);
-  EXPECT_FALSE(leader_.leads());
+  EXPECT_FALSE(leader_.leads()) << "no duration: nothing tells how long it counts";
   renew("h1_a");
   EXPECT_TRUE(leader_.leads());
   leader_.gone();
