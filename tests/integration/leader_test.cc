@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "harness.h"
+#include "json/writer.h"
 
 namespace tessera::test {
 namespace {
@@ -341,6 +342,33 @@ TEST_F(HandshakeTest, S18ADeletedNodeStaysGone) {
   EXPECT_EQ(filter("p", {"n1"}).unresolvable.at("n1"), "node unregistered");
   std::this_thread::sleep_for(milliseconds(300));
   EXPECT_EQ(filter("p", {"n1"}).unresolvable.at("n1"), "node unregistered");
+}
+
+TEST_F(HandshakeTest, Case153CardsThatAnOperatorLeavesOutAreNotUsed) {
+  add_node("n1", 8);
+  json::Writer cards;  // 6 of 8, with gaps in their indices; allocatable still says 80 slots
+  cards.begin_array();
+  for (const int index : {0, 1, 3, 4, 6, 7}) {
+    cards.begin_object().key("id").string(fmt::format("card{}", index)).key("index").integer(index);
+    cards.key("count").integer(10).key("devmem").integer(24'576).key("devcore").integer(100);
+    cards.key("type").string("NVIDIA-Tesla T4").key("mode").string("hami-core");
+    cards.key("health").boolean(true).end_object();
+  }
+  cards.end_array();
+  json::Writer patch;
+  patch.begin_object().key("metadata").begin_object().key("annotations").begin_object();
+  patch.key("hami.io/node-nvidia-register").string(cards.text());
+  patch.end_object().end_object().end_object();
+  patch_node("n1", patch.text());
+  start_server();
+  add_pod("seven", {.count = 7});
+  EXPECT_EQ(filter("seven", {"n1"}).unresolvable.at("n1"), "NodeInsufficientDevice");
+  const std::string six = add_pod("six", {.count = 6});
+  EXPECT_EQ(filter("six", {"n1"}).names, std::vector<std::string>{"n1"});
+  EXPECT_EQ(bind("six", six, "n1"), "");
+  const std::string text = annotation("six", "hami.io/vgpu-devices-allocated");
+  for (const int index : {0, 1, 3, 4, 6, 7})
+    EXPECT_NE(text.find(fmt::format("card{},", index)), std::string::npos) << text;
 }
 
 }  // namespace
