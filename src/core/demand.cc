@@ -49,6 +49,7 @@ DemandList::DemandList(const Request& request, const VendorTable& rules) {
   for (std::size_t i = 0; i < demands.size(); ++i) {
     for (std::size_t k = i + 1; k < demands.size(); ++k) {
       if (limits(demands[i], demands[k])) demands[i].limits_later = true;
+      if (demands[i].vendor == demands[k].vendor) demands[i].instances_limit_later = true;
     }
   }
 }

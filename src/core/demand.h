@@ -18,6 +18,8 @@ struct Demand {
   std::int64_t percent = 0;   ///< of the card's own memory; 0 = not given
   CorePercent cores;          ///< at most 100
   bool limits_later = false;  ///< another choice of cards here may help a later demand
+  /// A later demand asks the same vendor: instances limit it whatever the containers are (N-3).
+  bool instances_limit_later = false;
 };
 
 struct AskedVendor {

@@ -115,17 +115,19 @@ class Fitter {
                         std::span<const std::uint32_t> order);
   bool take_from(std::uint32_t demand_index, const Walk& walk);
   bool take_all(std::uint32_t demand_index, std::span<const Card> cards);
+  bool take_more(std::uint32_t demand_index, std::span<const Card> cards, Ledger::Mark start);
   Hooked choose_by_hook(std::uint32_t demand_index, std::span<const std::uint32_t> order);
   void explain_by_hook(std::uint32_t demand_index, std::span<const std::uint32_t> order,
                        Reject& reject);
   void note_links(std::uint32_t demand_index, std::span<const Card> candidates);
 
   // The bounded search (fitter_search.cc).
+  bool limits_later(const Demand& demand) const;
   bool search_helps(std::uint32_t failed);
   bool search(std::uint32_t demand_index);
   bool search_choice(std::uint32_t demand_index, bool& final);
   bool search_cards(std::uint32_t demand_index, const std::vector<Card>& cards, std::size_t from,
-                    std::int64_t missing);
+                    Ledger::Mark start);
   bool tried_equal(const std::vector<Card>& cards, std::size_t from, std::size_t at) const;
 
   // How good the node is (fitter_key.cc).
@@ -161,6 +163,7 @@ class Fitter {
   std::vector<std::int64_t> link_values_;  ///< by demand
   std::vector<Usage> others_;
   int steps_left_ = 0;
+  bool has_partitioned_ = false;  ///< the node, known in the search only
 };
 
 }  // namespace tessera::core

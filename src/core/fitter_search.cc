@@ -1,13 +1,22 @@
 // The bounded search of Fitter: the same order of preference as the greedy choice, depth first.
+#include <algorithm>
+
 #include "core/fitter.h"
 
 namespace tessera::core {
 
+bool Fitter::limits_later(const Demand& demand) const {
+  return demand.limits_later || (demand.instances_limit_later && has_partitioned_);
+}
+
 /// Another choice of earlier cards can only help when the failed demand fits on the node without
 /// them.
 bool Fitter::search_helps(std::uint32_t failed) {
+  const auto& devices = node_->spec.devices;
+  has_partitioned_ = std::any_of(devices.begin(), devices.end(),
+                                 [](const Device& device) { return device.partitioned(); });
   bool limited = false;
-  for (std::uint32_t i = 0; i < failed; ++i) limited = limited || list_.demands[i].limits_later;
+  for (std::uint32_t i = 0; i < failed; ++i) limited = limited || limits_later(list_.demands[i]);
   if (!limited || (quota_.active() && quota_.hopeless())) return false;
   ledger_.rollback(0);
   survey(list_.demands[failed], scratch_);
@@ -24,10 +33,10 @@ bool Fitter::search(std::uint32_t demand_index) {
   if (search_choice(demand_index, final)) return true;
   if (final) return false;
   sort_cards(demand, found);
-  if (!numa_bound(demand)) return search_cards(demand_index, found.cards, 0, demand.count);
+  if (!numa_bound(demand)) return search_cards(demand_index, found.cards, 0, ledger_.mark());
   for (const std::vector<Card>& group : found.groups) {
-    if (search_cards(demand_index, group, 0, demand.count)) return true;
-    if (!demand.limits_later) return false;
+    if (search_cards(demand_index, group, 0, ledger_.mark())) return true;
+    if (!limits_later(demand)) return false;
   }
   return false;
 }
@@ -61,8 +70,9 @@ bool Fitter::search_choice(std::uint32_t demand_index, bool& final) {
 }
 
 bool Fitter::search_cards(std::uint32_t demand_index, const std::vector<Card>& cards,
-                          std::size_t from, std::int64_t missing) {
-  if (missing == 0) {
+                          std::size_t from, Ledger::Mark start) {
+  const auto taken = static_cast<std::int64_t>(ledger_.mark() - start);
+  if (taken == list_.demands[demand_index].count) {
     if (linked(list_.demands[demand_index])) note_links(demand_index, cards);
     return search(demand_index + 1);
   }
@@ -71,11 +81,11 @@ bool Fitter::search_cards(std::uint32_t demand_index, const std::vector<Card>& c
     if (tried_equal(cards, from, at)) continue;
     if (--steps_left_ < 0) return false;
     const Ledger::Mark mark = ledger_.mark();
-    if (!take_all(demand_index, std::span(cards).subspan(at, 1))) continue;
+    if (!take_more(demand_index, std::span(cards).subspan(at, 1), start)) continue;
     // A partitioned card may serve once more.
-    if (search_cards(demand_index, cards, partitioned ? at : at + 1, missing - 1)) return true;
+    if (search_cards(demand_index, cards, partitioned ? at : at + 1, start)) return true;
     ledger_.rollback(mark);
-    if (!list_.demands[demand_index].limits_later) return false;
+    if (!limits_later(list_.demands[demand_index])) return false;
   }
   return false;
 }

@@ -213,11 +213,16 @@ bool Fitter::take_from(std::uint32_t demand_index, const Walk& walk) {
   return true;
 }
 
-/// All of them or none. An instance is chosen anew: where only some candidates of a card are
-/// taken, its places are dealt out again.
 bool Fitter::take_all(std::uint32_t demand_index, std::span<const Card> cards) {
+  return take_more(demand_index, cards, ledger_.mark());
+}
+
+/// All of them or none. An instance is chosen anew: where only some candidates of a card are
+/// taken, its places are dealt out again. What the container has taken since `start` is its own.
+bool Fitter::take_more(std::uint32_t demand_index, std::span<const Card> cards,
+                       Ledger::Mark start) {
   const Demand& demand = list_.demands[demand_index];
-  const Ledger::Mark start = ledger_.mark();
+  const Ledger::Mark before = ledger_.mark();
   for (const Card& chosen : cards) {
     Card card = chosen;
     const bool partitioned = node_->spec.devices[card.device].partitioned();
@@ -229,7 +234,7 @@ bool Fitter::take_all(std::uint32_t demand_index, std::span<const Card> cards) {
         if (entry.device == card.device) seen -= entry.slice.usage;
       }
       if (judge(demand, seen, ledger_.entries(), card) != CardReason::kCount) {
-        ledger_.rollback(start);
+        ledger_.rollback(before);
         return false;
       }
     }
@@ -268,6 +273,11 @@ Fitter::Hooked Fitter::choose_by_hook(std::uint32_t demand_index,
     if (take_all(demand_index, cards)) return Hooked::kTaken;
   }
   reject_ = found.reject;
+  // There are enough cards, but no set of them that belongs together.
+  if (fitting.size() >= view.count()) {
+    reject_.count(CardReason::kAllocatedCardsInsufficient) =
+        static_cast<std::uint32_t>(fitting.size());
+  }
   vendor.rules.hooks->explain(view, reject_);
   return Hooked::kRefused;
 }
