@@ -33,14 +33,14 @@ class FullestDevice final : public DevicePolicy {
  public:
   std::string_view name() const override { return "fullest"; }
   std::int64_t key(const DeviceView& view) const override {
-    return load_ppm(view.device, view.after);
+    return load_ppm(view.device, view.after, view.weights);
   }
 };
 class EmptiestDevice final : public DevicePolicy {
  public:
   std::string_view name() const override { return "emptiest"; }
   std::int64_t key(const DeviceView& view) const override {
-    return -load_ppm(view.device, view.after);
+    return -load_ppm(view.device, view.after, view.weights);
   }
 };
 

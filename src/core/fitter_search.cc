@@ -5,8 +5,11 @@
 
 namespace tessera::core {
 
+/// Whether another choice of this demand's cards may help where one of them led nowhere. Cards have
+/// different prices for a quota, so that even the rest of the same container may depend on it.
 bool Fitter::limits_later(const Demand& demand) const {
-  return demand.limits_later || (demand.instances_limit_later && has_partitioned_);
+  return demand.limits_later || (demand.instances_limit_later && has_partitioned_) ||
+         (quota_.active() && demand.count > 1);
 }
 
 /// Another choice of earlier cards can only help when the failed demand fits on the node without
@@ -15,9 +18,11 @@ bool Fitter::search_helps(std::uint32_t failed) {
   const auto& devices = node_->spec.devices;
   has_partitioned_ = std::any_of(devices.begin(), devices.end(),
                                  [](const Device& device) { return device.partitioned(); });
-  bool limited = false;
+  bool limited = quota_.active() && list_.demands[failed].count > 1;
   for (std::uint32_t i = 0; i < failed; ++i) limited = limited || limits_later(list_.demands[i]);
-  if (!limited || (quota_.active() && quota_.hopeless())) return false;
+  if (!limited) return false;
+  // An instance may have fewer cores than were asked: then the least need is not known.
+  if (quota_.active() && !has_partitioned_ && quota_.hopeless()) return false;
   ledger_.rollback(0);
   survey(list_.demands[failed], scratch_);
   return enough(list_.demands[failed], scratch_);

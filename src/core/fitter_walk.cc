@@ -137,8 +137,12 @@ bool Fitter::choose_in_order(std::uint32_t demand_index, const Survey& listed,
   if (found.complete && take_from(demand_index, found)) return true;
   if (found.complete) {
     // The set with the best links is too dear for the quota: card by card, then.
+    const std::vector<Card> candidates = std::move(found.chosen);
     walk(demand_index, order, {false, numa_bound(demand)}, found);
-    if (found.complete && take_all(demand_index, found.chosen)) return true;
+    if (found.complete && take_all(demand_index, found.chosen)) {
+      note_links(demand_index, candidates);
+      return true;
+    }
   }
   const Reject told = found.reject;
   // The walk has seen one NUMA node only; another one may do.
@@ -267,15 +271,17 @@ Fitter::Hooked Fitter::choose_by_hook(std::uint32_t demand_index,
   const ChoiceView view{node_->spec, demand,        vendor,     request_.mode, request_.mutex,
                         order,       found.reasons, found.seen, fitting};
   if (!vendor.rules.hooks->chooses(view)) return Hooked::kNoOpinion;
-  if (const auto devices = vendor.rules.hooks->choose(view)) {
+  const auto devices = vendor.rules.hooks->choose(view);
+  if (devices) {
     std::vector<Card> cards;
     for (const std::uint32_t device : *devices) cards.push_back(card_for(demand, device));
     if (take_all(demand_index, cards)) return Hooked::kTaken;
   }
   reject_ = found.reject;
-  // There are enough cards, but no set of them that belongs together.
+  // There are enough cards, but no set of them that belongs together, or it is too dear.
   if (fitting.size() >= view.count()) {
-    reject_.count(CardReason::kAllocatedCardsInsufficient) =
+    const bool dear = devices && quota_.active();
+    reject_.count(dear ? CardReason::kQuotaNotFit : CardReason::kAllocatedCardsInsufficient) +=
         static_cast<std::uint32_t>(fitting.size());
   }
   vendor.rules.hooks->explain(view, reject_);

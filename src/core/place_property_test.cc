@@ -1,16 +1,18 @@
 // Random histories of a small cluster. After every step: the kept books equal the plain
 // recomputation, no device is over its totals (unless the API server told so), versions move when
-// something changed, and place agrees with its oracle in verdict, choice and words.
+// something changed, place agrees with its oracle in verdict, choice and words (in HAMi's score
+// mode in the verdict), what it chooses can be reserved, and a restart from what the API server
+// shows gives the same books.
 // TESSERA_PROPERTY_STEPS sets how many steps are driven in all; a failure prints the shrunk
 // history.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
-#include <random>
 
-#include "core/core_test_builders.h"
+#include "core/place_property_world.h"
 
 namespace tessera::core {
 namespace {
@@ -19,123 +21,88 @@ using namespace testing;
 using std::chrono::seconds;
 
 constexpr long kDefaultSteps = 100'000;
-constexpr std::uint32_t kNodes = 4, kCards = 4, kPods = 9;
-
 long wanted_steps() {
   const char* text = std::getenv("TESSERA_PROPERTY_STEPS");
   return text == nullptr ? kDefaultSteps : std::strtol(text, nullptr, 10);
 }
 
-/// All choices of one step come from one number, so that a history shrinks by leaving steps out.
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : engine_(seed) {}
-  std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(engine_() % n); }
-  bool one_in(std::uint32_t n) { return below(n) == 0; }
-  std::int64_t of(std::initializer_list<std::int64_t> list) {
-    return list.begin()[below(static_cast<std::uint32_t>(list.size()))];
-  }
-
- private:
-  std::mt19937_64 engine_;
-};
-
-std::string node_name(std::uint32_t n) { return "n" + std::to_string(n); }
-
-/// A card's totals belong to its id for the whole history: shrinking a card under its pods is no
-/// fault of the books.
-Device card_of(std::uint32_t n, std::uint32_t c) {
-  Dice dice(n * 100 + c);
-  Device device =
-      card("c" + std::to_string(c), dice.of({0, 1000, 2500, 8000, 8000, 8000, 16000, 16000}),
-           dice.of({0, 1, 2, 4, 4, 10, 10}), dice.of({0, 100, 100, 100, 100, 200}));
-  device.model = dice.one_in(2) ? "Model-A100" : "Model-b200";
-  device.numa = dice.below(2);
-  device.vendor = dice.one_in(4) ? kOtherVendor : kVendor;
-  device.mode = dice.one_in(3) ? "" : "plain";
-  return device;
-}
-
-NodeSpec random_node(Dice& dice) {
-  const std::uint32_t n = dice.below(kNodes);
-  NodeSpec spec;
-  spec.name = node_name(n);
-  const std::uint32_t turn = dice.below(kCards);
-  for (std::uint32_t i = 0; i < kCards; ++i) {
-    if (dice.one_in(7)) continue;
-    Device device = card_of(n, (i + turn) % kCards);
-    device.index = dice.below(3);  // equal numbers happen: then the register order decides
-    device.healthy = !dice.one_in(10);
-    if (dice.one_in(12)) spec.cordoned.push_back(device.id);
-    spec.devices.push_back(device);
-  }
-  spec.offered = {!dice.one_in(15), !dice.one_in(5)};
-  if (dice.one_in(20)) spec.offered.pop_back();
-  spec.locked = dice.one_in(4);
-  return spec;
-}
-
-DeviceAsk random_ask(Dice& dice) {
-  DeviceAsk ask;
-  ask.vendor = dice.one_in(8) ? kOtherVendor : kVendor;
-  ask.count = dice.of({0, 1, 1, 1, 1, 1, 1, 2, 2, 3, 5});
-  if (dice.one_in(3)) {
-    ask.memory_percent = dice.of({1, 25, 33, 50, 100});
-  } else {
-    ask.memory = {dice.of({0, 1, 500, 1000, 2000, 4000})};
-  }
-  ask.cores = {dice.of({0, 0, 10, 25, 50, 100, 250})};
-  return ask;
-}
-
-Constraints random_constraints(Dice& dice) {
-  Constraints constraints;
-  constraints.vendor = dice.one_in(5) ? kOtherVendor : kVendor;
-  if (dice.one_in(4)) constraints.use_models = {dice.one_in(2) ? "A100" : "B200", "H"};
-  if (dice.one_in(6)) constraints.nouse_models = {"B2"};
-  if (dice.one_in(5)) constraints.use_ids = {"c0", "c1", "c3"};
-  if (dice.one_in(5)) constraints.nouse_ids = {"c1"};
-  if (dice.one_in(5)) constraints.modes = dice.one_in(2) ? "plain,x" : "x";
-  constraints.numa_bind = dice.one_in(2);
-  return constraints;
-}
-
-Request random_request(Dice& dice) {
-  std::vector<Position> positions;
-  const std::uint32_t containers = 1 + dice.below(4);
-  for (std::uint32_t p = 0; p < containers; ++p) {
-    Position position;
-    position.kind = static_cast<PositionKind>(dice.of({0, 1, 2, 2, 2}));
-    if (!dice.one_in(6)) position.asks.push_back(random_ask(dice));
-    if (dice.one_in(10)) position.asks.push_back(random_ask(dice));
-    positions.push_back(position);
-  }
-  Request request = pod("p" + std::to_string(dice.below(kPods)), positions);
-  if (dice.one_in(2)) request.node_policy = &kEmptiestNode;
-  if (dice.one_in(2)) request.device_policies = {&kFullestDevice};
-  if (dice.one_in(8)) request.device_policies = {&kEmptiestDevice, &kFullestDevice};
-  if (dice.one_in(3)) request.constraints.push_back(random_constraints(dice));
-  if (dice.one_in(12)) request.constraints.push_back(random_constraints(dice));
-  return request;
-}
-
-Allocation random_allocation(Dice& dice) {
-  Allocation allocation;
-  allocation.node = node_name(dice.below(kNodes + 1));
-  const std::uint32_t containers = 1 + dice.below(3);
-  for (std::uint32_t p = 0; p < containers; ++p) {
-    allocation.kinds.push_back(static_cast<PositionKind>(dice.below(3)));
-    for (std::uint32_t g = dice.below(3); g > 0; --g) {
-      allocation.grants.push_back({p,
-                                   dice.one_in(3) ? kOtherVendor : kVendor,
-                                   "c" + std::to_string(dice.below(kCards + 1)),
-                                   {dice.of({0, 500, 1000})},
-                                   {dice.of({0, 10, 50})}});
+bool collides(const std::vector<MigPlacement>& places) {
+  for (std::size_t a = 0; a < places.size(); ++a) {
+    for (std::size_t b = a + 1; b < places.size(); ++b) {
+      if (places[a].overlaps(places[b])) return true;
     }
   }
-  if (dice.one_in(8)) allocation.kinds.pop_back();
-  allocation.init_finished = dice.one_in(4);
-  return allocation;
+  return false;
+}
+
+/// One card with everybody's charges on it, without kept counters.
+bool card_holds(const Device& device, const VendorRules& rules, const Charge& sum) {
+  if (rules.slots_count && sum.usage.slots > device.slots) return false;
+  if (device.partitioned()) return sum.plain == 0 && !collides(sum.instances);
+  const CorePercent capacity = std::max(device.cores, rules.least_core_capacity);
+  return sum.usage.memory <= device.memory && sum.instances.empty() &&
+         (!rules.cores_count || sum.usage.cores <= capacity);
+}
+
+/// All charges of a node, or of all others there, by a plain sum.
+std::vector<Charge> sum_of_charges(const Cluster& cluster, NodeId id, const PodUid& without) {
+  std::vector<Charge> sums;
+  for (const PodUid& uid : cluster.holders_on(id)) {
+    if (uid == without) continue;
+    for (const Charge& charge : effective_charges(cluster.hold(uid)->allocation)) {
+      const auto at = std::find_if(sums.begin(), sums.end(), [&](const Charge& c) {
+        return c.vendor == charge.vendor && c.device == charge.device;
+      });
+      if (at == sums.end()) {
+        sums.push_back(charge);
+        continue;
+      }
+      at->usage += charge.usage;
+      at->plain += charge.plain;
+      at->instances.insert(at->instances.end(), charge.instances.begin(), charge.instances.end());
+    }
+  }
+  return sums;
+}
+
+bool legal_instances(const Device& device, const Allocation& allocation) {
+  const auto legal = [&](const std::string* profile, const MigPlacement& place) {
+    if (!device.partitioned()) return false;
+    return std::any_of(device.mig->begin(), device.mig->end(), [&](const MigProfile& p) {
+      return (profile == nullptr || p.name == *profile) &&
+             std::count(p.placements.begin(), p.placements.end(), place) > 0;
+    });
+  };
+  for (const Grant& grant : allocation.grants) {
+    if (grant.vendor != device.vendor || grant.device != device.id || !grant.mig) continue;
+    if (!legal(&grant.mig->profile, grant.mig->placement)) return false;
+  }
+  return std::all_of(allocation.stray_mig.begin(), allocation.stray_mig.end(), [&](const auto& r) {
+    const bool here = r.vendor == device.vendor && r.device == device.id;
+    return !here || legal(nullptr, r.placement);
+  });
+}
+
+bool quotas_allow(const Cluster& cluster, const PodUid& uid, const Allocation& allocation) {
+  const auto amount = [](const Allocation& a, const QuotaLimit& limit) {
+    for (const QuotaNeed& need : quota_needs(a)) {
+      if (need.vendor == limit.vendor) return need.amount(limit.kind);
+    }
+    return std::int64_t{0};
+  };
+  for (const QuotaBook::Row& row : cluster.quotas().rows()) {
+    if (!in_scope(row.quota, allocation.subject)) continue;
+    for (const QuotaLimit& limit : row.quota.limits) {
+      const std::int64_t asked = amount(allocation, limit);
+      std::int64_t sum = asked;
+      for (const PodUid& other : cluster.holders()) {
+        const Allocation& theirs = cluster.hold(other)->allocation;
+        if (other != uid && in_scope(row.quota, theirs.subject)) sum += amount(theirs, limit);
+      }
+      if (asked > 0 && sum > limit.limit) return false;
+    }
+  }
+  return true;
 }
 
 /// The refusal of reserve, by a plain sum over everybody else's charges.
@@ -145,33 +112,49 @@ bool should_accept(const Cluster& cluster, const PodUid& uid, const Allocation& 
   }
   const NodeId id = cluster.find_node(allocation.node);
   if (!id.valid() || !cluster.node(id).present) return false;
-  for (const Charge& charge : effective_charges(allocation)) {
-    Usage sum = charge.usage;
-    for (const PodUid& other : cluster.holders_on(id)) {
-      if (other == uid) continue;
-      for (const Charge& theirs : effective_charges(cluster.hold(other)->allocation)) {
-        if (theirs.vendor == charge.vendor && theirs.device == charge.device) sum += theirs.usage;
-      }
-    }
-    bool room = false;
-    for (const Device& device : cluster.node(id).spec.devices) {
-      if (device.vendor != charge.vendor || device.id != charge.device) continue;
-      room = sum.slots <= device.slots && sum.memory <= device.memory && sum.cores <= device.cores;
-    }
-    if (!room) return false;
+  const std::vector<Device>& devices = cluster.node(id).spec.devices;
+  const std::vector<Charge> others = sum_of_charges(cluster, id, uid);
+  const bool lost = std::any_of(others.begin(), others.end(), [&](const Charge& c) {
+    return find_device(devices, c.vendor, c.device) == devices.size() && !c.instances.empty();
+  });
+  for (const Grant& grant : allocation.grants) {
+    if (find_device(devices, grant.vendor, grant.device) == devices.size()) return false;
   }
-  return true;
+  for (const Charge& charge : effective_charges(allocation)) {
+    const std::size_t d = find_device(devices, charge.vendor, charge.device);
+    if (d == devices.size()) return false;
+    Charge sum = charge;
+    for (const Charge& theirs : others) {
+      if (theirs.vendor != charge.vendor || theirs.device != charge.device) continue;
+      sum.usage += theirs.usage;
+      sum.plain += theirs.plain;
+      sum.instances.insert(sum.instances.end(), theirs.instances.begin(), theirs.instances.end());
+    }
+    if (lost && devices[d].partitioned()) return false;
+    if (!card_holds(devices[d], cluster.rules()[charge.vendor.v], sum)) return false;
+  }
+  for (const Grant& grant : allocation.grants) {
+    const std::size_t d = find_device(devices, grant.vendor, grant.device);
+    if (!legal_instances(devices[d], allocation)) return false;
+  }
+  for (const MigReservation& r : allocation.stray_mig) {
+    const std::size_t d = find_device(devices, r.vendor, r.device);
+    if (!legal_instances(devices[d], allocation)) return false;
+  }
+  return quotas_allow(cluster, uid, allocation);
 }
 
 /// What a run has met: a property over nothing would prove nothing.
 struct Coverage {
   long histories = 0, steps = 0, placed = 0, refused = 0, several_grants = 0, own_hold = 0;
+  long instances = 0, by_quota = 0, linked = 0, hami = 0, restarts = 0;
 };
 
 class History {
  public:
   /// wild: bound pods may come from outside and overfill devices, as the API server's truth may.
-  History(bool wild, Coverage& coverage) : cluster_(rules()), wild_(wild), coverage_(coverage) {
+  History(bool wild, Coverage& coverage)
+      : cluster_(random_rules()), wild_(wild), coverage_(coverage) {
     Dice dice(1);
     for (std::uint32_t i = 0; i < 3 * kNodes; ++i) cluster_.set_node(random_node(dice));
   }
@@ -180,8 +163,9 @@ class History {
     ++coverage_.steps;
     Dice dice(seed);
     const std::vector<Node> before = nodes();
+    const long restarts = coverage_.restarts;
     act(dice);
-    check_versions(before);
+    if (coverage_.restarts == restarts) check_versions(before);
     const std::vector<std::string> differences = cluster_.differences(cluster_.rebuild());
     RC_ASSERT(differences == std::vector<std::string>{});
     if (!wild_) check_totals();
@@ -190,22 +174,16 @@ class History {
   }
 
  private:
-  static VendorTable rules() {
-    VendorTable table(2);
-    table[1] = {.whole_card_is_exclusive = false, .full_cores_close_card = false};
-    return table;
-  }
-
   std::vector<Node> nodes() const {
     std::vector<Node> list;
     for (const NodeId id : all_nodes(cluster_)) list.push_back(cluster_.node(id));
     return list;
   }
 
-  PodUid some_pod(Dice& dice) const { return {"p" + std::to_string(dice.below(kPods))}; }
+  static PodUid some_pod(Dice& dice) { return pod_uid(dice.below(kPods)); }
 
   void act(Dice& dice) {
-    switch (dice.below(12)) {
+    switch (dice.below(15)) {
       case 0:
       case 1:
         cluster_.set_node(random_node(dice));
@@ -231,10 +209,42 @@ class History {
       case 8:
         cluster_.set_locked({dice.below(kNodes)}, dice.one_in(2));
         return;
+      case 9:
+        cluster_.set_quota(random_quota(dice));
+        return;
+      case 10:
+        if (dice.one_in(2)) return;
+        cluster_.remove_quota(dice.one_in(2) ? "lab" : "team", dice.one_in(2) ? "q0" : "q1");
+        return;
+      case 11:
+        restart(dice);
+        return;
       default:
         place_and_reserve(dice);
         return;
     }
+  }
+
+  /// What another process would read from the API server: nodes, quotas, bound pods. Reservations
+  /// are gone.
+  void restart(Dice& dice) {
+    if (!dice.one_in(3)) return;
+    ++coverage_.restarts;
+    Cluster fresh(random_rules());
+    for (const QuotaBook::Row& row : cluster_.quotas().rows()) fresh.set_quota(row.quota);
+    Cluster shown = cluster_.rebuild();
+    for (const PodUid& uid : cluster_.holders()) {
+      const Hold& hold = *cluster_.hold(uid);
+      if (hold.state == HoldState::kReserved) shown.release(uid);
+      if (hold.state == HoldState::kBound) fresh.confirm(uid, Allocation(hold.allocation));
+    }
+    for (const NodeId id : all_nodes(cluster_)) {
+      const Node& node = cluster_.node(id);
+      fresh.set_node(node.spec);
+      if (!node.present) fresh.remove_node(node.spec.name);
+    }
+    RC_ASSERT(fresh.differences(shown) == std::vector<std::string>{});
+    cluster_ = std::move(fresh);
   }
 
   void expire(Dice& dice) {
@@ -249,17 +259,19 @@ class History {
   }
 
   void confirm(Dice& dice) {
-    const PodUid uid = some_pod(dice);
+    const std::uint32_t number = dice.below(kPods);
+    const PodUid uid = pod_uid(number);
     if (wild_ && dice.one_in(2)) {
-      cluster_.confirm(uid, random_allocation(dice));
+      cluster_.confirm(uid, random_allocation(dice, number));
     } else if (const Hold* hold = cluster_.hold(uid); hold != nullptr) {
       cluster_.confirm(uid, Allocation(hold->allocation));
     }
   }
 
   void reserve_anything(Dice& dice) {
-    const PodUid uid = some_pod(dice);
-    const Allocation allocation = random_allocation(dice);
+    const std::uint32_t number = dice.below(kPods);
+    const PodUid uid = pod_uid(number);
+    const Allocation allocation = random_allocation(dice, number);
     const bool want = should_accept(cluster_, uid, allocation);
     RC_ASSERT(cluster_.reserve(uid, allocation, now_ + seconds(dice.below(60))).has_value() ==
               want);
@@ -283,16 +295,21 @@ class History {
       const bool same = then.used == now.used && then.spec.devices == now.spec.devices &&
                         then.spec.offered == now.spec.offered && then.present == now.present &&
                         then.spec.cordoned == now.spec.cordoned &&
-                        then.spec.locked == now.spec.locked;
+                        then.spec.locked == now.spec.locked && then.spec.links == now.spec.links &&
+                        then.spec.traits == now.spec.traits && then.mig == now.mig &&
+                        then.lost_instances == now.lost_instances;
       RC_ASSERT(same || now.version != then.version);
     }
   }
 
   void check_totals() const {
     for (const NodeId id : all_nodes(cluster_)) {
-      const Node& node = cluster_.node(id);
-      for (std::size_t d = 0; d < node.used.size(); ++d) {
-        RC_ASSERT(within(node.spec.devices[d], node.used[d]));
+      const std::vector<Device>& devices = cluster_.node(id).spec.devices;
+      for (const Charge& sum : sum_of_charges(cluster_, id, {})) {
+        const std::size_t d = find_device(devices, sum.vendor, sum.device);
+        if (d == devices.size()) continue;
+        RC_ASSERT(card_holds(devices[d], cluster_.rules()[sum.vendor.v], sum));
+        RC_ASSERT(within(devices[d], cluster_.node(id).used[d], cluster_.rules()[sum.vendor.v]));
       }
     }
   }
@@ -304,7 +321,31 @@ class History {
     const PlaceOptions options{.prefer_unlocked = !dice.one_in(3)};
     const Outcome mine = place(cluster_, request, candidates, options);
     const Outcome plain = place_oracle(cluster_, request, candidates, options);
+    RC_LOG() << request_text(request) << "\nplace:  " << outcome_text(mine)
+             << "\noracle: " << outcome_text(plain) << "\n";
+    for (const NodeId id : all_nodes(cluster_)) RC_LOG() << node_text(cluster_.node(id)) << "\n";
     RC_ASSERT(mine.fitting == plain.fitting);
+    RC_ASSERT(mine.decision.has_value() == plain.decision.has_value());
+    if (request.mode == ScoreMode::kCorrected) check_words(mine, plain);
+    coverage_.refused += static_cast<long>(mine.rejected.size());
+    for (const Outcome::Rejected& rejected : mine.rejected) {
+      coverage_.by_quota += rejected.reject.count(CardReason::kQuotaNotFit) > 0 ? 1 : 0;
+    }
+    if (!mine.decision) return;
+    count(request, mine);
+    const Fit alone = fit_node(cluster_, request, mine.decision->node);
+    RC_ASSERT(alone.allocation == mine.decision->allocation);
+    RC_ASSERT(alone.key == mine.decision->key);
+    if (request.mode == ScoreMode::kHami) {
+      check_answers(request, mine.decision->allocation);
+      return;
+    }
+    RC_ASSERT(mine.decision->node == plain.decision->node);
+    RC_ASSERT(mine.decision->key == plain.decision->key);
+    RC_ASSERT(mine.decision->allocation == plain.decision->allocation);
+  }
+
+  static void check_words(const Outcome& mine, const Outcome& plain) {
     RC_ASSERT(mine.rejected.size() == plain.rejected.size());
     for (std::size_t i = 0; i < mine.rejected.size(); ++i) {
       const Reject& a = mine.rejected[i].reject;
@@ -316,18 +357,30 @@ class History {
       RC_ASSERT(a.position == b.position);
       RC_ASSERT(a.unresolvable() == b.unresolvable());
     }
-    RC_ASSERT(mine.decision.has_value() == plain.decision.has_value());
-    coverage_.refused += static_cast<long>(mine.rejected.size());
-    if (!mine.decision) return;
+  }
+
+  /// Whatever the order: every ask has its cards, and a set that was reserved before may be.
+  void check_answers(const Request& request, const Allocation& allocation) const {
+    for (std::uint32_t p = 0; p < request.positions.size(); ++p) {
+      std::int64_t asked = 0;
+      for (const DeviceAsk& ask : request.positions[p].asks) asked += ask.count;
+      RC_ASSERT(asked == std::count_if(allocation.grants.begin(), allocation.grants.end(),
+                                       [p](const Grant& g) { return g.position == p; }));
+    }
+    const Hold* own = cluster_.hold(request.uid);
+    const bool bound = own != nullptr && own->state == HoldState::kBound;
+    RC_ASSERT(bound || should_accept(cluster_, request.uid, allocation));
+  }
+
+  void count(const Request& request, const Outcome& outcome) const {
+    const Allocation& allocation = outcome.decision->allocation;
     coverage_.placed += 1;
-    coverage_.several_grants += mine.decision->allocation.grants.size() > 1 ? 1 : 0;
+    coverage_.several_grants += allocation.grants.size() > 1 ? 1 : 0;
     coverage_.own_hold += cluster_.hold(request.uid) != nullptr ? 1 : 0;
-    RC_ASSERT(mine.decision->node == plain.decision->node);
-    RC_ASSERT(mine.decision->key == plain.decision->key);
-    RC_ASSERT(mine.decision->allocation == plain.decision->allocation);
-    const Fit alone = fit_node(cluster_, request, mine.decision->node);
-    RC_ASSERT(alone.allocation == mine.decision->allocation);
-    RC_ASSERT(alone.key == mine.decision->key);
+    coverage_.linked += outcome.decision->key.topology != 0 ? 1 : 0;
+    coverage_.hami += request.mode == ScoreMode::kHami ? 1 : 0;
+    coverage_.instances += std::count_if(allocation.grants.begin(), allocation.grants.end(),
+                                         [](const Grant& g) { return g.mig.has_value(); });
   }
 
   Cluster cluster_;
@@ -364,6 +417,11 @@ void drive(bool wild, long steps) {
   EXPECT_GT(coverage.refused, coverage.steps / 10);
   EXPECT_GT(coverage.several_grants, coverage.steps / 40);
   EXPECT_GT(coverage.own_hold, coverage.steps / 100);
+  EXPECT_GT(coverage.instances, coverage.steps / 40);
+  EXPECT_GT(coverage.by_quota, coverage.steps / 200);
+  EXPECT_GT(coverage.linked, coverage.steps / 100);
+  EXPECT_GT(coverage.hami, coverage.steps / 100);
+  EXPECT_GT(coverage.restarts, coverage.steps / 100);
   std::cout << coverage.histories << " histories, " << coverage.steps << " steps\n";
 }
 
