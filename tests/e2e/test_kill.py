@@ -115,3 +115,30 @@ def test_kill_9(cluster, step):
         print(f"kill -9 {step}: {TIMES} times, {len(names)} pods, {time.monotonic() - begun:.0f} s")
     finally:
         pair.close()
+
+
+def test_sigterm_under_load(cluster):
+    """A stop refuses new work, finishes what it has begun and leaves no lock of its own; the next process goes on."""
+    cluster.start_api_server()
+    cluster.start_agents(3, 4)
+    pair = Pair(cluster)
+    try:
+        names = [f"load-{i:02}" for i in range(45)]
+        for name in names:
+            cluster.core.create_namespaced_pod("default", pod(name, gpu=1, mem=4000, cores=5, scheduler=SCHEDULER_NAME))
+        wait_for("some are bound", lambda: sum(1 for p in cluster.pods() if p.spec.node_name) >= 8, 60)
+        process, begun = cluster.processes.pop("tessera"), time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(12) == 0
+        print(f"stopped after {time.monotonic() - begun:.1f} s")
+        bound = {p.metadata.name: p.spec.node_name for p in cluster.pods()}
+        wait_for("agents release the locks of bound pods, no other is left", lambda: not cluster.locks(), 10)
+        pair.start()
+        wait_for("all run", lambda: all(p.status.phase == "Running" for p in cluster.pods()), 120, 0.5)
+        check_bounds(cluster)
+        assert all(p.spec.node_name == (bound[p.metadata.name] or p.spec.node_name) for p in cluster.pods())
+        bindings = [c[2] for c in cluster.calls_of_tessera() if c[1] == "pods/binding" and c[3] == 201]
+        assert sorted(bindings) == names, "every pod is bound once"
+        assert cluster.violations() == ([], len(names))
+    finally:
+        pair.close()
