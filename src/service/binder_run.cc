@@ -136,11 +136,14 @@ void Binder::write_binding(const JobPtr& job) {
   }
   if (pod == nullptr && !job->lock_value.empty())
     return back_out(job, fmt::format("pod \"{}\" not found", job->args.pod_name));
+  std::vector<std::string> carried;
+  if (pod != nullptr) carried = pod->fact.carried_keys;
   const BindingOrder order{.ns = job->args.pod_namespace,
                            .name = job->args.pod_name,
                            .uid = job->args.pod_uid,
                            .node = job->args.node,
                            .allocation = hold == nullptr ? nullptr : &hold->allocation,
+                           .carried_keys = std::move(carried),
                            .decided_at = pod == nullptr ? p_.clock.wall() : pod->reserved_at,
                            .term = job->term};
   p_.bindings.write(order, [this, job](BindingOutcome outcome, const std::string& problem) {

@@ -75,7 +75,8 @@ std::string BindingWriter::body(const BindingOrder& order) const {
     w.key(kBindPhaseKey).string(kPhaseAllocating);
     w.key(kBindTimeKey).string(std::to_string(unix_seconds(clock_.wall())));
     const auto reader = live_.get();
-    for (const auto& [key, value] : reader->vendors().encode(*order.allocation, clock_.wall()))
+    for (const auto& [key, value] :
+         reader->vendors().encode(*order.allocation, clock_.wall(), order.carried_keys))
       w.key(key).string(value);
     w.end_object();
     if (is_label_value(order.node))

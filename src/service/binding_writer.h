@@ -21,6 +21,7 @@ namespace tessera::service {
 struct BindingOrder {
   std::string ns, name, uid, node;
   const core::Allocation* allocation = nullptr;  ///< nullptr: no device annotations
+  std::vector<std::string> carried_keys;         ///< to be emptied where not written anew
   WallTime decided_at{};
   std::uint64_t term = 0;  ///< of leadership; nothing is sent once it has ended
 };

@@ -160,6 +160,7 @@ void Books::report_problem(const PodFact& fact, const std::string& before) {
   if (fact.problem.empty() || fact.problem == before) return;
   if (!fact.node.empty()) bad_annotations_.increment();
   log::warn(fact.node.empty() ? "pod asks for devices in a way that cannot be read"
+            : fact.allocation ? "of a bound pod a device annotation cannot be read, the rest counts"
                               : "bound pod is not counted: its device annotations cannot be read",
             {{"pod", key_of(fact.ns, fact.name)},
              {"uid", fact.uid},

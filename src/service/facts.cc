@@ -94,6 +94,7 @@ PodFact FactReader::read_pod(const k8s::Pod& pod) const {
     fact.containers.push_back(container.name);
   }
   if (fact.node.empty()) {
+    fact.carried_keys = vendors_->carried_keys(pod);
     Result<vendors::Demand> demand = vendors_->demand(pod, defaults_);
     if (demand)
       fact.request = std::move(demand->request);
@@ -101,8 +102,10 @@ PodFact FactReader::read_pod(const k8s::Pod& pod) const {
       fact.problem = demand.error().what;
     return fact;
   }
-  Result<core::Allocation> allocation = vendors_->decode(pod);
+  std::vector<std::string> problems;
+  Result<core::Allocation> allocation = vendors_->decode(pod, &problems);
   if (allocation) {
+    fact.problem = text::join(problems, "; ");
     allocation->node = fact.node;  // the node it runs on, whatever the annotation says
     fact.allocation = std::move(*allocation);
   } else {

@@ -39,6 +39,7 @@ struct PodFact {
   std::optional<core::Request> request;        ///< of pods that are not bound yet
   std::optional<core::Allocation> allocation;  ///< of bound pods: what their annotations say
   std::string problem;  ///< why request or allocation could not be read, with the value
+  std::vector<std::string> carried_keys;  ///< of an unbound pod: left by another scheduler
 };
 
 /// What a node's annotations say of one vendor whose agents register there.

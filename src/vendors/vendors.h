@@ -82,7 +82,12 @@ class Vendors {
 
   /// Device texts under both keys of each vendor of the allocation, exactly one entry per position
   /// (S-1), and what the vendors' own hooks add.
-  k8s::StringMap encode(const core::Allocation& allocation, WallTime now) const;
+  /// `carried`: keys of earlier decisions that the pod has; those not written anew become empty,
+  /// so that no agent acts on them (N-4).
+  k8s::StringMap encode(const core::Allocation& allocation, WallTime now,
+                        const std::vector<std::string>& carried = {}) const;
+  /// Keys of decisions with something in them, as another scheduler may have left them.
+  std::vector<std::string> carried_keys(const k8s::Pod& pod) const;
   /// From the allocated keys. kNotFound when the pod carries none. Positions beyond the containers
   /// (trailing empties) are dropped. What of it was bad, beside what was good, is appended to
   /// `problems`.

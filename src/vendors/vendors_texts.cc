@@ -32,7 +32,8 @@ std::vector<std::vector<DeviceText>> texts_of(const core::Allocation& allocation
 
 }  // namespace
 
-k8s::StringMap Vendors::encode(const core::Allocation& allocation, WallTime now) const {
+k8s::StringMap Vendors::encode(const core::Allocation& allocation, WallTime now,
+                               const std::vector<std::string>& carried) const {
   k8s::StringMap out;
   for (std::size_t row = 0; row < vendors_.size(); ++row) {
     const Vendor& vendor = vendors_[row];
@@ -44,7 +45,25 @@ k8s::StringMap Vendors::encode(const core::Allocation& allocation, WallTime now)
     }
     if (vendor.annotate) vendor.annotate(vendor, id_of(row), allocation, now, out);
   }
+  for (const std::string& key : carried) {
+    if (k8s::find(out, key) == nullptr) out.emplace_back(key, "");
+  }
   return out;
+}
+
+std::vector<std::string> Vendors::carried_keys(const k8s::Pod& pod) const {
+  std::vector<std::string> keys;
+  const auto add = [&](const std::string& key) {
+    const std::string* value = key.empty() ? nullptr : k8s::find(pod.annotations, key);
+    if (value == nullptr || value->empty()) return;
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  };
+  for (const Vendor& vendor : vendors_) {
+    add(vendor.to_allocate_key);
+    add(vendor.allocated_key);
+    for (const std::string& key : vendor.pod_keys) add(key);
+  }
+  return keys;
 }
 
 /// HAMi leaves out positions without devices on some nodes (S-1): as many pieces as containers that
