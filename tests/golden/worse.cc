@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/topology.h"
+#include "core/vendor_hooks.h"
 
 namespace tessera::golden {
 namespace {
@@ -75,6 +76,24 @@ std::int64_t node_key(const core::Node& node, const core::Request& request,
   return request.node_policy->key({view});
 }
 
+/// What the vendors' own hooks think of the cards.
+std::int64_t hooks_key(const core::Cluster& cluster, const core::Node& node,
+                       const core::Allocation& allocation) {
+  std::int64_t sum = 0;
+  const core::VendorTable& rules = cluster.rules();
+  for (std::uint16_t v = 0; v < rules.size(); ++v) {
+    std::vector<core::TopologyView::Pick> picks;
+    for (const core::Grant& grant : allocation.grants) {
+      if (grant.vendor != VendorId{v}) continue;
+      picks.push_back({grant.position, static_cast<std::uint32_t>(core::find_device(
+                                           node.spec.devices, grant.vendor, grant.device))});
+    }
+    if (rules[v].hooks == nullptr || picks.empty()) continue;
+    sum += rules[v].hooks->topology_score({node.spec, VendorId{v}, node.used, picks});
+  }
+  return sum;
+}
+
 }  // namespace
 
 bool not_worse(const core::Cluster& cluster, const core::Request& request,
@@ -82,6 +101,9 @@ bool not_worse(const core::Cluster& cluster, const core::Request& request,
   const core::Node& our_node = cluster.node(ours.node);
   const NodeId their_id = cluster.find_node(theirs.node);
   const core::Node& their_node = cluster.node(their_id);
+  const std::int64_t our_links = hooks_key(cluster, our_node, ours.allocation);
+  const std::int64_t their_links = hooks_key(cluster, their_node, theirs);
+  if (our_links != their_links) return our_links > their_links;
   if (their_id == ours.node) {
     return card_keys(our_node, request, ours.allocation) >= card_keys(their_node, request, theirs);
   }
