@@ -59,9 +59,10 @@ struct Node {
   std::vector<MigUse> mig;
   std::uint32_t lost_instances = 0;  ///< instances on cards that are not there: no partitioned card
                                      ///< of the node takes anybody
-  std::vector<VendorSum> vendors;    ///< in order of first device
-  std::uint64_t version = 0;         ///< changes whenever spec or used changes
-  bool present = false;              ///< false: only pods refer to it, or it was removed
+  std::uint32_t unexplained_users = 0;  ///< sum over mig: most nodes have none
+  std::vector<VendorSum> vendors;       ///< in order of first device
+  std::uint64_t version = 0;            ///< changes whenever spec or used changes
+  bool present = false;                 ///< false: only pods refer to it, or it was removed
 
   /// All zero when the vendor has no device here.
   VendorSum sum_of(VendorId vendor) const;

@@ -71,12 +71,14 @@ void Cluster::Impl::set_used(Node& node, std::size_t device, const Usage& used) 
 void Cluster::Impl::refresh_mig(NodeState& state, std::size_t device) {
   const CardUsers& users = state.users[device];
   Node::MigUse& use = state.node.mig[device];
+  state.node.unexplained_users -= use.unexplained;
   if (state.node.spec.devices[device].partitioned()) {
     use.occupied = users.instances;
     use.unexplained = users.plain;
   } else {
     use.unexplained = static_cast<std::uint32_t>(users.instances.size());
   }
+  state.node.unexplained_users += use.unexplained;
 }
 
 void Cluster::Impl::add_charge(NodeState& state, const Charge& charge) {
@@ -145,6 +147,7 @@ void Cluster::Impl::replace_devices(NodeState& state, std::vector<Device> device
   for (const Device& device : node.spec.devices) ++row_of(node, device.vendor).devices;
   state.orphans.clear();
   node.lost_instances = 0;
+  node.unexplained_users = 0;
   for (const Charge& charge : carried) add_charge(state, charge);
 }
 

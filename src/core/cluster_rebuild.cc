@@ -57,6 +57,10 @@ void compare_instances(const Node& mine, const Node& other, std::vector<std::str
                     mine.spec.name, mine.spec.devices[i].id, words(a.occupied), a.unexplained,
                     words(b.occupied), b.unexplained));
   }
+  if (mine.unexplained_users != other.unexplained_users) {
+    found.push_back(fmt::format("node {}: {} unexplained users against {}", mine.spec.name,
+                                mine.unexplained_users, other.unexplained_users));
+  }
   if (mine.lost_instances != other.lost_instances) {
     found.push_back(fmt::format("node {}: {} instances on absent devices against {}",
                                 mine.spec.name, mine.lost_instances, other.lost_instances));
@@ -144,6 +148,7 @@ void Cluster::Impl::rebuild_node(const Node& source, CardSums& sums, std::uint32
     if (device.partitioned()) use = {charge.instances, charge.plain};
     if (!device.partitioned())
       use.unexplained = static_cast<std::uint32_t>(charge.instances.size());
+    node.unexplained_users += use.unexplained;
     node.mig.push_back(std::move(use));
   }
   node.vendors = sums_of(node);

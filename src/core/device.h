@@ -36,20 +36,21 @@ using MigProfiles = std::vector<MigProfile>;
 /// One physical card as its agent registered it; scaling is already applied.
 struct Device {
   static constexpr std::int64_t kNoGroup = std::numeric_limits<std::int64_t>::min();
-  std::string id;
+  // What every check of every decision reads stands together; texts come last.
   std::uint32_t index = 0;
+  VendorId vendor;
+  bool healthy = false;
   std::int64_t slots = 0;  ///< how many containers may share it
   MiB memory;
   CorePercent cores;
-  std::string model;
-  std::int64_t numa = 0;
-  std::string mode;
-  bool healthy = false;
-  VendorId vendor;
-  /// Cards of one group are linked closely; kNoGroup = the agent named none.
-  std::int64_t group = kNoGroup;
   /// Set exactly when the card is shared by instances only; may be empty (then nothing fits).
   std::shared_ptr<const MigProfiles> mig;
+  std::int64_t numa = 0;
+  /// Cards of one group are linked closely; kNoGroup = the agent named none.
+  std::int64_t group = kNoGroup;
+  std::string id;
+  std::string model;
+  std::string mode;
 
   bool partitioned() const { return mig != nullptr; }
   friend bool operator==(const Device&, const Device&);  ///< profiles by value

@@ -243,7 +243,8 @@ TEST_P(HookTest, TheVendorChoosesItsSets) {
 
 TEST_P(HookTest, NoSetSuits) {
   add_busy_node(cluster_, "n", {{card("a")}, {card("b"), 1, 16000, 0}, {card("c")}});
-  EXPECT_EQ(text({app({ask(2, 1000, 0)})}), "1/3 CardInsufficientMemory, 1/3 NumaNotFit");
+  EXPECT_EQ(text({app({ask(2, 1000, 0)})}),
+            "1/3 CardInsufficientMemory, 1/3 NumaNotFit, 2/3 AllocatedCardsInsufficientRequest");
 }
 
 TEST_P(HookTest, WithoutAnOpinionTheSharedRulesHold) {

@@ -90,7 +90,7 @@ std::span<const MigPlacement> Ledger::occupied(std::uint32_t device) const {
   return change == nullptr ? node_->mig[device].occupied : change->occupied;
 }
 
-bool Ledger::explained(std::uint32_t device) const {
+bool Ledger::explained_one(std::uint32_t device) const {
   const MigChange* change = change_of(device);
   const std::uint32_t own = change == nullptr ? 0 : change->own_unexplained;
   if (node_->mig[device].unexplained > own) return false;

@@ -81,7 +81,10 @@ class Ledger {
   std::span<const MigPlacement> occupied(std::uint32_t device) const;
   /// False: somebody uses the card, or a card of this node that is not there, in a way that the
   /// instances do not explain; nothing may be placed on the card.
-  bool explained(std::uint32_t device) const;
+  bool explained(std::uint32_t device) const {
+    if (node_->unexplained_users == 0 && node_->lost_instances == 0) return true;
+    return explained_one(device);
+  }
 
   /// Everything taken, in order.
   const std::vector<Entry>& entries() const { return entries_; }
@@ -105,6 +108,7 @@ class Ledger {
   static Usage cost(const Slice& slice);
   static Usage effective(const Share& share);
   void free_own(const Node& node, const OwnUse& own);
+  bool explained_one(std::uint32_t device) const;
   const MigChange* change_of(std::uint32_t device) const;
   MigChange& changed(std::uint32_t device);
 
