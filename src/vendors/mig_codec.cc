@@ -107,16 +107,28 @@ Result<core::MigProfile> profile_of(json::Value element) {
 }
 
 struct Identity {
-  bool complete = false, partial = false;
+  std::optional<core::MigInstance> complete;
+  bool partial = false;
 };
 
+/// An instance id as text: agents write numbers, 0 is a valid one.
+std::string id_text(json::Value value) {
+  return value.is_null_or_missing() ? std::string() : std::string(value.string_or(value.dump()));
+}
+
 Identity identity_of(json::Value element) {
-  std::size_t given = 0;
-  if (const auto id = element.find_ignoring_case("migUUID").string(); id && !id->empty()) ++given;
-  for (const std::string_view key : {"gpuInstanceID", "computeInstanceID"}) {
-    if (!element.find_ignoring_case(key).is_null_or_missing()) ++given;
+  core::MigInstance instance{std::string(element.find_ignoring_case("migUUID").string_or("")),
+                             id_text(element.find_ignoring_case("gpuInstanceID")),
+                             id_text(element.find_ignoring_case("computeInstanceID"))};
+  int given = 0;
+  for (const std::string* part :
+       {&instance.uuid, &instance.gpu_instance, &instance.compute_instance}) {
+    given += part->empty() ? 0 : 1;
   }
-  return {given == 3, given == 1 || given == 2};
+  Identity identity;
+  identity.partial = given == 1 || given == 2;
+  if (given == 3) identity.complete = std::move(instance);
+  return identity;
 }
 
 /// A negative index is no wrong type: it makes the element incomplete.
@@ -145,13 +157,13 @@ Result<MigReservationText> reservation_of(json::Value element, std::size_t index
   if (*container < 0 || *device < 0 || card->empty() || profile->empty() || placement->size == 0) {
     return fail(Code::kInvalid, fmt::format("MIG allocation {} is incomplete", index));
   }
-  const Identity identity = identity_of(element);
+  Identity identity = identity_of(element);
   if (identity.partial) {
     return fail(Code::kInvalid,
                 fmt::format("MIG allocation {} has partial runtime identity", index));
   }
   return MigReservationText{*container,          *device,    std::move(*card),
-                            std::move(*profile), *placement, identity.complete};
+                            std::move(*profile), *placement, std::move(identity.complete)};
 }
 
 }  // namespace

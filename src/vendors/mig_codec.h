@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "core/allocation.h"
 #include "core/device.h"
 #include "json/reader.h"
 #include "json/writer.h"
@@ -26,7 +28,7 @@ struct MigReservationText {
   std::int64_t device = 0;     ///< which of the container's cards
   std::string card, profile;
   core::MigPlacement placement;
-  bool realised = false;  ///< the agent has made the instance
+  std::optional<core::MigInstance> instance;  ///< the agent has made it
   friend bool operator==(const MigReservationText&, const MigReservationText&) = default;
 };
 /// Empty text and null = none. One bad element spoils the list, in HAMi's words.

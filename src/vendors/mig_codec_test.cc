@@ -123,8 +123,10 @@ TEST(MigReservations, AreReadWithWhatTheAgentHasAdded) {
       R"([{"containerIndex":1,"deviceIndex":0,"gpuUUID":"g","profile":"p","placement":{"start":4,"size":4},"migUUID":"MIG-1","gpuInstanceID":0,"computeInstanceID":0},)"
       R"({"gpuUUID":"h","profile":"q","placement":{"size":1}}])");
   ASSERT_TRUE(got) << got.error().what;
-  EXPECT_THAT(*got, ElementsAre(MigReservationText{1, 0, "g", "p", {4, 4}, true},
-                                MigReservationText{0, 0, "h", "q", {0, 1}, false}));
+  EXPECT_THAT(
+      *got,
+      ElementsAre(MigReservationText{1, 0, "g", "p", {4, 4}, core::MigInstance{"MIG-1", "0", "0"}},
+                  MigReservationText{0, 0, "h", "q", {0, 1}, std::nullopt}));
   for (const std::string_view none : {"", " ", "null", "[]"}) {
     ASSERT_TRUE(decode_mig_reservations(none)) << none;
     EXPECT_THAT(*decode_mig_reservations(none), IsEmpty()) << none;

@@ -41,7 +41,7 @@ void hand_out(Reservations& left, const std::vector<Numbered>& numbered,
       return !grant.mig && grant.device == r.card && fits(r, grant, n);
     });
     if (at == numbered.end()) return false;
-    allocation.grants[at->grant].mig = core::MigSlice{r.profile, r.placement};
+    allocation.grants[at->grant].mig = core::MigSlice{r.profile, r.placement, r.instance};
     return true;
   });
 }
@@ -56,7 +56,7 @@ void write_mig_reservations(const Vendor& /*vendor*/, VendorId id,
     const core::Grant& grant = allocation.grants[n.grant];
     if (!grant.mig || grant.mig->profile.empty() || grant.mig->placement.size == 0) continue;
     list.push_back(
-        {grant.position, n.device, grant.device, grant.mig->profile, grant.mig->placement, false});
+        {grant.position, n.device, grant.device, grant.mig->profile, grant.mig->placement, {}});
   }
   std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
     return std::pair(a.container, a.device) < std::pair(b.container, b.device);
