@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "apps/manifest.h"
+
 namespace tessera::apps {
 namespace {
 
@@ -35,6 +39,16 @@ TEST(CommandLine, ServeTakesHamisFlagsInBothSpellings) {
                                   "--write-node-label=patch",
                                   "--extender-max-body=1000",
                                   "--reservation-ttl=20s",
+                                  "--score-mode=hami",
+                                  "--enable-ascend",
+                                  "--enable-iluvatar=true",
+                                  "--leader-elect",
+                                  "--leader-elect-resource-name=l",
+                                  "--leader-elect-resource-namespace=ns",
+                                  "--leader-elect-host=h",
+                                  "--prefer-unlocked-nodes=false",
+                                  "--wake-up-pending=false",
+                                  "--self-check-interval=5m",
                                   "--kubeconfig=k"});
   ASSERT_EQ(line.command, Command::kServe) << line.message;
   const service::ServeOptions& o = line.serve;
@@ -56,6 +70,17 @@ TEST(CommandLine, ServeTakesHamisFlagsInBothSpellings) {
   EXPECT_TRUE(o.write_node_label_by_patch);
   EXPECT_EQ(o.extender_max_body, 1000U);
   EXPECT_EQ(o.reservation_ttl, milliseconds(20'000));
+  EXPECT_EQ(o.score_mode, "hami");
+  EXPECT_TRUE(o.vendor_switches.ascend);
+  EXPECT_TRUE(o.vendor_switches.iluvatar);
+  EXPECT_TRUE(o.leader_elect);
+  EXPECT_EQ(o.leader_elect_name, "l");
+  EXPECT_EQ(o.leader_elect_namespace, "ns");
+  EXPECT_EQ(o.leader_elect_host, "h");
+  EXPECT_FALSE(o.prefer_unlocked_nodes);
+  EXPECT_FALSE(o.wake_up_pending);
+  EXPECT_EQ(o.self_check_interval, milliseconds(300'000));
+  EXPECT_TRUE(line.lock_timeout_given);
   EXPECT_EQ(line.kubeconfig, "k");
 }
 
@@ -68,6 +93,12 @@ TEST(CommandLine, DefaultsAreThoseOfTheDecisions) {
   EXPECT_EQ(line.serve.node_lock_timeout, milliseconds(300'000));
   EXPECT_EQ(line.serve.reservation_ttl, milliseconds(600'000));
   EXPECT_TRUE(line.serve.force_overwrite_default_scheduler);
+  EXPECT_EQ(line.serve.score_mode, "corrected");
+  EXPECT_FALSE(line.serve.vendor_switches.ascend);
+  EXPECT_TRUE(line.serve.wake_up_pending);
+  EXPECT_TRUE(line.serve.prefer_unlocked_nodes);
+  EXPECT_EQ(line.serve.self_check_interval, milliseconds(60'000));
+  EXPECT_FALSE(line.lock_timeout_given);
 }
 
 TEST(CommandLine, EveryFlagOfHamisTableIsAccepted) {
@@ -119,8 +150,17 @@ TEST(CommandLine, EveryFlagOfHamisTableIsAccepted) {
                                   "--legacy_stderr_threshold_behavior=true",
                                   "--log_backtrace_at=:0"});
   ASSERT_EQ(line.command, Command::kServe) << line.message;
-  EXPECT_EQ(line.without_effect, std::vector<std::string>{"--leader-elect"})
-      << "what would change the program's behaviour is named";
+  // What does something is not warned about, what does nothing is.
+  const auto warned = [&](const std::string& flag) {
+    return std::find(line.without_effect.begin(), line.without_effect.end(), flag) !=
+           line.without_effect.end();
+  };
+  for (const char* flag : {"--debug", "--profiling", "--metax-name", "--kunlun-vmemory",
+                           "--enflame-vgcu-percentage-resource-name", "--log_file", "--one_output"})
+    EXPECT_TRUE(warned(flag)) << flag;
+  for (const char* flag : {"--enable-ascend", "--enable-iluvatar", "--leader-elect",
+                           "--leader-elect-resource-name", "--legacy-metrics"})
+    EXPECT_FALSE(warned(flag)) << flag;
 }
 
 TEST(CommandLine, VerbosityInAllOfGosSpellings) {
@@ -138,6 +178,9 @@ TEST(CommandLine, AProgramCalledSchedulerServes) {
   EXPECT_EQ(parse({"--http_bind=:1"}, "/usr/bin/scheduler").command, Command::kServe);
   EXPECT_EQ(parse({}, "scheduler").command, Command::kServe);
   EXPECT_EQ(parse({"version"}, "scheduler").command, Command::kVersion);
+  EXPECT_TRUE(parse({"version"}, "/scheduler").as_scheduler);
+  EXPECT_FALSE(parse({"version"}, "/usr/bin/tessera").as_scheduler);
+  EXPECT_EQ(parse({"--http_bind=:1"}, "/usr/bin/tessera").command, Command::kExit);
 }
 
 struct WrongRow {
@@ -152,6 +195,11 @@ TEST(CommandLine, WhatIsWrongIsNamedAboveTheUsage) {
                            {{"serve", "--write-node-label=never"}, "binding, patch"},
                            {{"demo", "--nodes=0"}, "--nodes"},
                            {{"check-config"}, "FILE"},
+                           {{"explain"}, "NAMESPACE/NAME"},
+                           {{"explain", "pod"}, "NAMESPACE/NAME"},
+                           {{"explain", "node", "a"}, "NAMESPACE/NAME"},
+                           {{"explain", "-f", "x", "pod", "a/b"}, "NAMESPACE/NAME"},
+                           {{"explain", "pod", "a/b", "--limit=0"}, "--limit"},
                            {{}, "subcommand"}};
   for (const WrongRow& row : rows) {
     const CommandLine line = parse(row.arguments);
@@ -183,6 +231,49 @@ TEST(CommandLine, DemoAndCheckConfig) {
   EXPECT_EQ(demo.demo.kubeconfig_out, "k");
   EXPECT_EQ(parse({"check-config", "f.yaml"}).config_file, "f.yaml");
   EXPECT_EQ(parse({"version"}).command, Command::kVersion);
+}
+
+TEST(CommandLine, ExplainAndVendors) {
+  const CommandLine known = parse({"explain", "pod", "team-a/train", "--server=https://s:1",
+                                   "--insecure-skip-verify", "--limit=7", "--json"});
+  ASSERT_EQ(known.command, Command::kExplain) << known.message;
+  EXPECT_EQ(known.explain.words, (std::vector<std::string>{"pod", "team-a/train"}));
+  EXPECT_EQ(known.explain.server, "https://s:1");
+  EXPECT_TRUE(known.explain.insecure);
+  EXPECT_TRUE(known.explain.json);
+  EXPECT_EQ(known.explain.limit, 7);
+  const CommandLine given = parse({"explain", "-f", "pod.yaml", "--certificate-authority=ca"});
+  ASSERT_EQ(given.command, Command::kExplain) << given.message;
+  EXPECT_EQ(given.explain.file, "pod.yaml");
+  EXPECT_EQ(given.explain.ca_file, "ca");
+  EXPECT_EQ(given.explain.server, "http://127.0.0.1:8080");
+  const CommandLine table = parse({"vendors", "--device-config-file=c", "--enable-ascend"});
+  ASSERT_EQ(table.command, Command::kVendors) << table.message;
+  EXPECT_EQ(table.device_config_file, "c");
+  EXPECT_TRUE(table.serve.vendor_switches.ascend);
+}
+
+TEST(Manifest, YamlBecomesJsonAndQuotedTextStaysText) {
+  struct Row {
+    const char* yaml;
+    const char* json;
+  };
+  const Row rows[] = {
+      {"a: 1\nb: \"1\"\nc: '2'\n", R"({"a":1,"b":"1","c":"2"})"},
+      {"a: true\nb: ~\nc: yes\nd: 1e3\ne: 1_000\nf: 0x10\n",
+       R"({"a":true,"b":null,"c":"yes","d":1e3,"e":"1_000","f":"0x10"})"},
+      {"spec:\n  containers:\n  - name: m\n    args: [x, 2]\n",
+       R"({"spec":{"containers":[{"name":"m","args":["x",2]}]}})"},
+      {R"({"kind":"Pod","n":[1,{"a":"b"}]})", R"({"kind":"Pod","n":[1,{"a":"b"}]})"},
+  };
+  for (const Row& row : rows) {
+    const Result<std::string> json = manifest_json(row.yaml);
+    ASSERT_TRUE(json) << row.yaml << json.error().what;
+    EXPECT_EQ(*json, row.json);
+  }
+  EXPECT_NE(manifest_json("a: [1\nb").error().what.find("line 2"), std::string::npos);
+  EXPECT_FALSE(manifest_json("- a\n"));
+  EXPECT_FALSE(manifest_json(""));
 }
 
 }  // namespace

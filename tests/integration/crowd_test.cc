@@ -2,9 +2,12 @@
 /// its limits, no lock stays.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <thread>
 
+#include "base/text.h"
 #include "harness.h"
 #include "sim/agents.h"
 
@@ -71,6 +74,13 @@ class CrowdTest : public ClusterTest {
     EXPECT_EQ(server_->self_check(), "");
   }
 
+  /// The pod that a row of the metrics is about.
+  static std::string pod_of(std::string_view row) {
+    constexpr std::string_view kLabel = ",pod=\"";
+    const std::size_t begin = row.find(kLabel) + kLabel.size();
+    return std::string(row.substr(begin, row.find('"', begin) - begin));
+  }
+
   void TearDown() override {
     if (agents_ != nullptr) agents_->stop();
     agents_.reset();
@@ -107,6 +117,60 @@ TEST_F(CrowdTest, Case76FortyPodsOverTenNodes) {
       eventually([&] { return metric(R"(tessera_cache_objects{resource="nodes"})") == 10; }));
   schedule(40);
   expect_all_served(40);
+}
+
+TEST_F(CrowdTest, Case177ManyClientsAtOnceAndTheBooksAreTheSumOfTheAnnotations) {
+  start_agents(10, 4, milliseconds(2));
+  start_server();
+  ASSERT_TRUE(
+      eventually([&] { return metric(R"(tessera_cache_objects{resource="nodes"})") == 10; }));
+  constexpr int kClients = 8, kPodsEach = 25;
+  std::atomic<bool> over{false};
+  std::thread noise([&] {
+    for (int i = 0; !over; ++i) {
+      patch_node(names_[static_cast<std::size_t>(i) % names_.size()],
+                 fmt::format(R"({{"metadata":{{"annotations":{{"example.com/n":"{}"}}}}}})", i));
+      std::this_thread::sleep_for(milliseconds(20));
+    }
+  });
+  std::vector<std::thread> clients;
+  for (int c = 0; c < kClients; ++c) {
+    clients.emplace_back([this, c] {
+      for (int i = 0; i < kPodsEach; ++i) {
+        const std::string name = fmt::format("c{}-{}", c, i);
+        const std::string uid = add_pod(name, {.memory = 500, .cores = 1});
+        const FilterAnswer answer = filter(name, names_);
+        EXPECT_EQ(answer.names.size(), 1U) << answer.body;
+        if (answer.names.size() == 1U && (c + i) % 3 != 0) {
+          EXPECT_EQ(bind(name, uid, answer.names[0]), "") << name;
+        }
+        if ((c + i) % 2 == 0) delete_pod(name);
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  over = true;
+  noise.join();
+  for (const std::string& node : names_)
+    EXPECT_TRUE(eventually([&] { return !lock_of(node); })) << node;
+  settle();
+  EXPECT_EQ(server_->self_check(), "");
+  const auto bound_rows = [this] {
+    std::vector<std::string> rows;
+    const std::string page = get("/metrics").body;
+    for (const std::string_view line : text::split(page, '\n')) {
+      if (line.rfind("hami_vgpu_memory_allocated_bytes{", 0) == 0 &&
+          !bound_node(pod_of(line)).empty())
+        rows.emplace_back(line);
+    }
+    std::sort(rows.begin(), rows.end());
+    return rows;
+  };
+  const std::vector<std::string> before = bound_rows();
+  EXPECT_GT(before.size(), 40U);
+  stop_server();  // the next process knows the annotations alone
+  start_server();
+  EXPECT_EQ(bound_rows(), before);
 }
 
 TEST_F(CrowdTest, FaultsInTheMiddleLoseNothing) {
