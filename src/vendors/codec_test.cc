@@ -18,8 +18,18 @@ constexpr VendorId kVendor{3};
 Device device(std::string id, std::uint32_t index, std::int64_t slots, std::int64_t memory,
               std::int64_t cores, std::string model, std::int64_t numa, std::string mode,
               bool healthy) {
-  return {std::move(id),    index, slots,           {memory}, {cores},
-          std::move(model), numa,  std::move(mode), healthy,  kVendor};
+  Device d;
+  d.id = std::move(id);
+  d.index = index;
+  d.slots = slots;
+  d.memory = {memory};
+  d.cores = {cores};
+  d.model = std::move(model);
+  d.numa = numa;
+  d.mode = std::move(mode);
+  d.healthy = healthy;
+  d.vendor = kVendor;
+  return d;
 }
 
 struct RegisterCase {
