@@ -13,12 +13,14 @@ class CheckerTest : public testing::Test {
  protected:
   CheckerTest() { checker_.set_node("n1", {card()}, now_); }
   static core::Device card() {
-    return {.id = "GPU-0",
-            .slots = 2,
-            .memory = {1000},
-            .cores = {100},
-            .model = "NVIDIA-T4",
-            .vendor = {0}};
+    core::Device device;
+    device.id = "GPU-0";
+    device.slots = 2;
+    device.memory = {1000};
+    device.cores = {100};
+    device.model = "NVIDIA-T4";
+    device.vendor = {0};
+    return device;
   }
   static k8s::Pod pod(const std::string& uid, const std::string& text) {
     k8s::Pod p{.ns = "default", .name = uid, .uid = uid, .node_name = "n1"};

@@ -201,7 +201,7 @@ void Agents::Impl::serve(const std::string& name, const std::string& uid) {
 }
 
 void Agents::Impl::allocate(const std::string& node, const std::string& uid) {
-  const PodEntry* entry = find(uid);
+  PodEntry* entry = find(uid);
   if (entry == nullptr) return end_serving(node, uid);
   const k8s::Pod& pod = entry->pod;
   const bool fails = nodes_[node].how == Misbehaviour::kFailAllocate;
@@ -211,6 +211,7 @@ void Agents::Impl::allocate(const std::string& node, const std::string& uid) {
   for (const AgentVendor& vendor : options_.vendors) {
     if (fails || !left_to_allocate(pod, vendor)) continue;
     left = emptied(value_of(pod.annotations, vendor.to_allocate_key));
+    entry->first_key = vendor.to_allocate_key;
     changes.push_back({vendor.to_allocate_key, &left});
     const std::string* reserved = k8s::find(pod.annotations, vendor.mig_key);
     if (reserved != nullptr) {
@@ -255,10 +256,9 @@ void Agents::Impl::serve_other_vendors(const std::string& uid) {
   std::vector<std::string> texts;
   std::vector<AnnotationChange> changes;
   texts.reserve(options_.vendors.size());
-  bool first = true;
   for (const AgentVendor& vendor : options_.vendors) {
-    if (!left_to_allocate(entry->pod, vendor)) continue;
-    if (std::exchange(first, false)) continue;  // served with the lock
+    const bool served = vendor.to_allocate_key == entry->first_key;
+    if (served || !left_to_allocate(entry->pod, vendor)) continue;
     texts.push_back(emptied(value_of(entry->pod.annotations, vendor.to_allocate_key)));
     changes.push_back({vendor.to_allocate_key, &texts.back()});
   }

@@ -33,6 +33,7 @@ struct Agents::Impl : std::enable_shared_from_this<Agents::Impl> {
     bool deleting = false;  ///< our DELETE is under way
     bool stalled = false;   ///< an agent that never answers had it in its queue
     std::string lock;       ///< text of the node lock at the moment of Allocate
+    std::string first_key;  ///< of the vendor that is served with the lock
   };
   struct NodeEntry {
     AgentNode spec;

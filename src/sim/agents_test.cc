@@ -21,18 +21,24 @@ using namespace std::chrono_literals;
 
 constexpr std::string_view kDevices = "GPU-0,NVIDIA,1000,10:;";
 
+core::Device card(std::string id, std::string model, std::int64_t memory) {
+  core::Device device;
+  device.id = std::move(id);
+  device.slots = 4;
+  device.memory = {memory};
+  device.cores = {100};
+  device.model = std::move(model);
+  device.mode = "hami-core";
+  device.healthy = true;
+  device.vendor = {0};
+  return device;
+}
+
 AgentNode two_cards(std::string name) {
   AgentNode node{.name = std::move(name)};
   for (const char* id : {"GPU-0", "GPU-1"}) {
-    node.devices.push_back({.id = id,
-                            .index = static_cast<std::uint32_t>(node.devices.size()),
-                            .slots = 4,
-                            .memory = {16384},
-                            .cores = {100},
-                            .model = "NVIDIA-T4",
-                            .mode = "hami-core",
-                            .healthy = true,
-                            .vendor = {0}});
+    node.devices.push_back(card(id, "NVIDIA-T4", 16384));
+    node.devices.back().index = static_cast<std::uint32_t>(node.devices.size() - 1);
   }
   return node;
 }
@@ -325,13 +331,8 @@ class TwoVendorsTest : public AgentsTest {
  protected:
   void start_two() {
     AgentNode node = two_cards("n1");
-    node.devices.push_back({.id = "XPU-0",
-                            .slots = 4,
-                            .memory = {98304},
-                            .cores = {100},
-                            .model = "XPU",
-                            .healthy = true,
-                            .vendor = {1}});
+    node.devices.push_back(card("XPU-0", "XPU", 98304));
+    node.devices.back().vendor = {1};
     agents_ = std::make_unique<Agents>(*client_,
                                        AgentOptions{.allocate_delay = 1ms,
                                                     .handshake_period = 50ms,

@@ -68,16 +68,17 @@ Status write_kubeconfig(const std::string& path, const std::string& text) {
 AgentNode make_node(int index, int devices, std::size_t digits) {
   AgentNode node{.name = fmt::format("node-{:0{}}", index + 1, digits)};
   for (int i = 0; i < devices; ++i) {
-    node.devices.push_back({.id = fmt::format("GPU-{:04x}-{:02x}", index + 1, i),
-                            .index = static_cast<std::uint32_t>(i),
-                            .slots = kCardSlots,
-                            .memory = {kCardMemory},
-                            .cores = {100},
-                            .model = std::string(kModel),
-                            .numa = i * 2 / devices,
-                            .mode = "hami-core",
-                            .healthy = true,
-                            .vendor = {0}});
+    core::Device& card = node.devices.emplace_back();
+    card.id = fmt::format("GPU-{:04x}-{:02x}", index + 1, i);
+    card.index = static_cast<std::uint32_t>(i);
+    card.slots = kCardSlots;
+    card.memory = {kCardMemory};
+    card.cores = {100};
+    card.model = std::string(kModel);
+    card.numa = i * 2 / devices;
+    card.mode = "hami-core";
+    card.healthy = true;
+    card.vendor = {0};
   }
   return node;
 }

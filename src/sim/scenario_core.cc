@@ -1,4 +1,4 @@
-// Runs a scenario against the core alone: objects are read by the same decoders as in the live
+// Runs a scenario against the core alone: objects are read by the same readers as in the live
 // server, then place() decides.
 #include <fmt/format.h>
 
@@ -8,113 +8,194 @@
 #include "base/text.h"
 #include "core/place.h"
 #include "json/reader.h"
-#include "k8s/decode.h"
-#include "policies/registry.h"
+#include "service/facts.h"
+#include "service/serve_check.h"
 #include "sim/scenario.h"
 #include "sim/scenario_objects.h"
 #include "sim/scenario_verdict.h"
-#include "vendors/vendors.h"
 
 namespace tessera::sim {
 namespace {
 
 class CoreRun {
  public:
-  explicit CoreRun(const Scenario& scenario, vendors::Vendors vendors)
-      : scenario_(scenario), vendors_(std::move(vendors)), cluster_(vendors_.rules()) {}
+  CoreRun(const Scenario& scenario, service::ServePlan plan)
+      : scenario_(scenario),
+        reader_(std::make_shared<const vendors::Vendors>(std::move(plan.vendors)), plan.defaults),
+        cluster_(reader_.vendors().rules()) {}
 
   std::string run() {
-    for (const ScenarioNode& node : scenario_.nodes) {
-      if (const Status s = add_node(node); !s) return s.error().what;
-    }
-    for (const ScenarioPod& pod : scenario_.running) {
-      if (const Status s = add_running(pod); !s) return s.error().what;
-    }
+    if (const Status s = prepare(); !s)
+      return fmt::format("{}: {}", scenario_.file, s.error().what);
     for (std::size_t i = 0; i < scenario_.steps.size(); ++i) {
       const ScenarioStep& step = scenario_.steps[i];
-      if (step.kind == ScenarioStep::Kind::kDelete || step.kind == ScenarioStep::Kind::kFinish) {
-        cluster_.release(uid_of(step.name));
-        continue;
+      if (step.kind == ScenarioStep::Kind::kPod) {
+        const Result<Verdict> verdict = decide(step.pod);
+        if (!verdict) return at(step, verdict.error());
+        const std::string wrong = compare(scenario_, scenario_.steps[i + 1], *verdict);
+        if (!wrong.empty()) return wrong;
+      } else if (const Status s = happen(step); !s) {
+        return at(step, s.error());
       }
-      if (step.kind != ScenarioStep::Kind::kPod) continue;
-      const Result<Verdict> verdict = decide(step.pod);
-      if (!verdict)
-        return fmt::format("{}:{}: {}", scenario_.file, step.line, verdict.error().what);
-      const std::string wrong = compare(scenario_, scenario_.steps[i + 1], *verdict);
-      if (!wrong.empty()) return wrong;
     }
     return self_check();
   }
 
  private:
   static PodUid uid_of(const std::string& pod) { return {"uid-" + pod}; }
+  std::string at(const ScenarioStep& step, const Error& error) const {
+    return fmt::format("{}:{}: {}", scenario_.file, step.line, error.what);
+  }
 
-  Status add_node(const ScenarioNode& scenario_node) {
-    json::Parser parser;
-    const std::string text = node_object(scenario_node);
-    const Result<json::Value> value = parser.parse(std::string_view(text));
-    if (!value) return tl::unexpected(value.error());
-    const Result<k8s::Node> node = k8s::decode_node(*value, vendors_.keep());
-    if (!node) return tl::unexpected(node.error());
-    vendors::NodeReading reading = vendors_.read_node(*node);
-    if (!reading.problems.empty()) return fail(Code::kInvalid, reading.problems.front());
-    if (reading.has_register) cluster_.set_node(std::move(reading.spec));
+  Status prepare() {
+    for (const ScenarioNode& node : scenario_.nodes)
+      if (Status s = set_node(node); !s) return s;
+    for (const ScenarioQuota& quota : scenario_.quotas)
+      if (Status s = set_quota(quota); !s) return s;
+    for (const ScenarioPod& pod : scenario_.running)
+      if (Status s = confirm(pod); !s) return s;
     return {};
   }
 
-  Result<k8s::Pod> read_pod(const ScenarioPod& pod) {
+  Status happen(const ScenarioStep& step) {
+    using Kind = ScenarioStep::Kind;
+    switch (step.kind) {
+      case Kind::kDelete:
+      case Kind::kFinish:
+        cluster_.release(uid_of(step.name));
+        bound_.erase(step.name);
+        return {};
+      case Kind::kInitDone:
+        return init_done(step.name);
+      case Kind::kNode:
+        return set_node(step.node_is);
+      case Kind::kNodeGone:
+        nodes_.erase(step.name);
+        cluster_.remove_node(step.name);
+        return {};
+      case Kind::kQuota:
+        return set_quota(step.quota);
+      case Kind::kQuotaGone:
+        quotas_.erase(step.name);
+        cluster_.remove_quota(kScenarioNamespace, step.name);
+        return {};
+      case Kind::kRestart:
+        return restart();
+      case Kind::kPod:
+      case Kind::kExpectOn:
+      case Kind::kExpectNowhere:
+        break;
+    }
+    return {};
+  }
+
+  /// Everything anew from the objects that would be there.
+  Status restart() {
+    cluster_ = core::Cluster(reader_.vendors().rules());
+    for (const auto& [name, node] : nodes_)
+      if (Status s = set_node(ScenarioNode(node)); !s) return s;
+    for (const auto& [name, quota] : quotas_)
+      if (Status s = set_quota(ScenarioQuota(quota)); !s) return s;
+    for (const auto& [name, pod] : bound_)
+      if (Status s = confirm(ScenarioPod(pod)); !s) return s;
+    return {};
+  }
+
+  Status set_node(const ScenarioNode& node) {
+    if (std::find(names_.begin(), names_.end(), node.name) == names_.end())
+      names_.push_back(node.name);
+    nodes_[node.name] = node;
+    if (!selected(node)) return {};
+    json::Parser parser;
+    const std::string text = node_object(scenario_, node);
+    const Result<json::Value> value = parser.parse(std::string_view(text));
+    if (!value) return tl::unexpected(value.error());
+    Result<service::NodeFact> fact = reader_.read_node(*value);
+    if (!fact) return tl::unexpected(fact.error());
+    if (!fact->problems.empty()) return fail(Code::kInvalid, fact->problems.front());
+    cluster_.set_node(std::move(fact->spec));
+    return {};
+  }
+
+  /// The API server selects for the live server.
+  bool selected(const ScenarioNode& node) const {
+    if (scenario_.selector.empty()) return true;
+    return std::any_of(node.labels.begin(), node.labels.end(), [&](const auto& label) {
+      return label.first + "=" + label.second == scenario_.selector;
+    });
+  }
+
+  Status set_quota(const ScenarioQuota& quota) {
+    quotas_[quota.name] = quota;
+    json::Parser parser;
+    const std::string text = quota_object(quota);
+    const Result<json::Value> value = parser.parse(std::string_view(text));
+    if (!value) return tl::unexpected(value.error());
+    Result<service::QuotaFact> fact = reader_.read_quota(*value);
+    if (!fact) return tl::unexpected(fact.error());
+    cluster_.set_quota(std::move(fact->spec));
+    return {};
+  }
+
+  Result<service::PodFact> read_pod(const ScenarioPod& pod) {
     json::Parser parser;
     const std::string text = pod_object(scenario_, pod, uid_of(pod.name).v);
     const Result<json::Value> value = parser.parse(std::string_view(text));
     if (!value) return tl::unexpected(value.error());
-    return k8s::decode_pod(*value, vendors_.keep());
+    Result<service::PodFact> fact = reader_.read_pod(*value);
+    if (fact && !fact->problem.empty()) return fail(Code::kInvalid, fact->problem);
+    return fact;
   }
 
-  Status add_running(const ScenarioPod& scenario_pod) {
-    const Result<k8s::Pod> pod = read_pod(scenario_pod);
-    if (!pod) return tl::unexpected(pod.error());
-    Result<core::Allocation> allocation = vendors_.decode(*pod);
-    if (!allocation) return tl::unexpected(allocation.error());
-    allocation->node = scenario_pod.node;
-    cluster_.confirm({pod->uid}, std::move(*allocation));
+  Status confirm(const ScenarioPod& pod) {
+    Result<service::PodFact> fact = read_pod(pod);
+    if (!fact) return tl::unexpected(fact.error());
+    if (!fact->allocation)
+      return fail(Code::kInvalid, fmt::format("pod {} holds no device", pod.name));
+    bound_[pod.name] = pod;
+    cluster_.confirm(uid_of(pod.name), std::move(*fact->allocation));
     return {};
   }
 
-  Result<Verdict> decide(const ScenarioPod& scenario_pod) {
-    const Result<k8s::Pod> pod = read_pod(scenario_pod);
-    if (!pod) return tl::unexpected(pod.error());
-    const Result<std::vector<const core::DevicePolicy*>> chain =
-        policies::parse_device_chain(scenario_.device_policy);
-    if (!chain) return tl::unexpected(chain.error());
-    const Result<vendors::Demand> demand =
-        vendors_.demand(*pod, {policies::find_node_policy(scenario_.node_policy), *chain});
-    if (!demand) return tl::unexpected(demand.error());
-    if (!demand->request.asks_devices()) {
-      return fail(Code::kInvalid, fmt::format("pod {} asks no device", scenario_pod.name));
-    }
-    std::vector<NodeId> candidates;
-    for (const ScenarioNode& node : scenario_.nodes) {
-      candidates.push_back(cluster_.find_node(node.name));
-    }
-    return verdict_of(core::place(cluster_, demand->request, candidates), {pod->uid});
+  Status init_done(const std::string& name) {
+    const auto found = bound_.find(name);
+    if (found == bound_.end())
+      return fail(Code::kInvalid, fmt::format("pod {} is not bound", name));
+    ScenarioPod pod = found->second;
+    pod.init_done = true;
+    return confirm(pod);
   }
 
-  Result<Verdict> verdict_of(core::Outcome outcome, const PodUid& uid) {
+  Result<Verdict> decide(const ScenarioPod& scenario_pod) {
+    const Result<service::PodFact> fact = read_pod(scenario_pod);
+    if (!fact) return tl::unexpected(fact.error());
+    if (!fact->request)
+      return fail(Code::kInvalid, fmt::format("pod {} asks no device", scenario_pod.name));
+    std::vector<NodeId> candidates;
+    for (const std::string& name : names_) candidates.push_back(cluster_.find_node(name));
+    return verdict_of(core::place(cluster_, *fact->request, candidates), scenario_pod);
+  }
+
+  Result<Verdict> verdict_of(core::Outcome outcome, const ScenarioPod& scenario_pod) {
     Verdict verdict;
     for (const core::Outcome::Rejected& r : outcome.rejected) {
-      verdict.reasons.emplace_back(scenario_.nodes[r.candidate].name, r.reject.text());
+      verdict.reasons.emplace_back(names_[r.candidate], r.reject.text());
     }
     if (!outcome.decision) return verdict;
     core::Allocation& allocation = outcome.decision->allocation;
     verdict.node = cluster_.node(outcome.decision->node).spec.name;
-    for (const core::Grant& grant : allocation.grants) verdict.cards.push_back(grant.device);
-    for (const auto& [key, value] : vendors_.encode(allocation, WallTime{})) {
-      if (key == "hami.io/vgpu-devices-allocated") verdict.device_text = value;
-    }
-    if (const Status s = cluster_.reserve(uid, allocation, MonoTime::max()); !s) {
+    for (const auto& [key, value] : reader_.vendors().encode(allocation, WallTime{}))
+      verdict.annotations.emplace_back(key, value);
+    if (const Status s = read_annotations(scenario_, verdict); !s) return tl::unexpected(s.error());
+    if (const Status s = cluster_.reserve(uid_of(scenario_pod.name), allocation, MonoTime::max());
+        !s)
       return tl::unexpected(s.error());
-    }
-    cluster_.confirm(uid, std::move(allocation));
+    // What is written at bind is read back as after a restart.
+    ScenarioPod bound = scenario_pod;
+    bound.node = verdict.node;
+    bound.annotations.insert(bound.annotations.end(), verdict.annotations.begin(),
+                             verdict.annotations.end());
+    if (const Status s = confirm(bound); !s) return tl::unexpected(s.error());
     return verdict;
   }
 
@@ -126,18 +207,33 @@ class CoreRun {
   }
 
   const Scenario& scenario_;
-  vendors::Vendors vendors_;
+  const service::FactReader reader_;
   core::Cluster cluster_;
+  std::vector<std::string> names_;  ///< candidates, in the order they were named
+  std::map<std::string, ScenarioNode> nodes_;
+  std::map<std::string, ScenarioQuota> quotas_;
+  std::map<std::string, ScenarioPod> bound_;
 };
 
 }  // namespace
 
+service::ServeOptions scenario_options(const Scenario& scenario) {
+  service::ServeOptions options;
+  options.http_bind = "127.0.0.1:0";
+  options.metrics_bind = "";
+  options.scheduler_name = "hami-scheduler";
+  options.node_policy = scenario.node_policy;
+  options.device_policy = scenario.device_policy;
+  options.score_mode = scenario.score_mode;
+  options.node_label_selector = scenario.selector;
+  options.vendor_switches.ascend = true;
+  return options;
+}
+
 std::string run_in_core(const Scenario& scenario) {
-  vendors::ConfigResult config = vendors::parse_device_config(vendors::default_device_config());
-  if (!config.faults.empty()) return config.faults.front().text();
-  Result<vendors::Vendors> vendors = vendors::Vendors::make(config.config);
-  if (!vendors) return vendors.error().what;
-  return CoreRun(scenario, std::move(*vendors)).run();
+  Result<service::ServePlan> plan = service::check_options(scenario_options(scenario));
+  if (!plan) return plan.error().what;
+  return CoreRun(scenario, std::move(*plan)).run();
 }
 
 }  // namespace tessera::sim

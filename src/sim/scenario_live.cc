@@ -6,24 +6,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
-#include <thread>
 
 #include "base/text.h"
 #include "sim/scenario.h"
+#include "sim/scenario_barrier.h"
 #include "sim/scenario_objects.h"
-#include "vendors/codec.h"
 
 namespace tessera::sim {
 namespace {
 
-using Moment = std::chrono::steady_clock::time_point;
-constexpr std::chrono::seconds kPatience{5};
-constexpr std::chrono::milliseconds kPause{10};
 constexpr std::string_view kPods = "/api/v1/namespaces/default/pods";
+constexpr std::string_view kQuotas = "/api/v1/namespaces/default/resourcequotas";
 
 std::string pod_path(const std::string& name) { return fmt::format("{}/{}", kPods, name); }
+std::string node_path(const std::string& name) { return "/api/v1/nodes/" + name; }
+std::string quota_path(const std::string& name) { return fmt::format("{}/{}", kQuotas, name); }
 
 std::string uid_in(const std::string& object) {
   json::Parser parser;
@@ -31,19 +29,28 @@ std::string uid_in(const std::string& object) {
   return value ? std::string((*value)["metadata"]["uid"].string_or("")) : std::string();
 }
 
+Status only_status(const Result<std::string>& result) {
+  return result ? Status{} : Status(tl::unexpected(result.error()));
+}
+
 class LiveRun {
  public:
-  LiveRun(const Scenario& scenario, const std::string& api_url, const std::string& extender_url)
-      : scenario_(scenario), cluster_(api_url, extender_url) {
-    for (const ScenarioNode& node : scenario.nodes) node_names_.push_back(node.name);
-  }
+  LiveRun(const Scenario& scenario, const LiveTarget& target)
+      : scenario_(scenario),
+        target_(target),
+        cluster_(target.api_url, target.extender_url),
+        barrier_(cluster_, scenario) {}
 
   std::string run() {
     if (const Status s = prepare(); !s)
       return fmt::format("{}: {}", scenario_.file, s.error().what);
     for (std::size_t i = 0; i < scenario_.steps.size(); ++i) {
-      const std::string wrong = step(
-          scenario_.steps[i], i + 1 < scenario_.steps.size() ? &scenario_.steps[i + 1] : nullptr);
+      const ScenarioStep& step = scenario_.steps[i];
+      std::string wrong;
+      const Status done = step.kind == ScenarioStep::Kind::kPod
+                              ? place(step.pod, scenario_.steps[i + 1], wrong)
+                              : happen(step);
+      if (!done) return fmt::format("{}:{}: {}", scenario_.file, step.line, done.error().what);
       if (!wrong.empty()) return wrong;
     }
     return {};
@@ -51,57 +58,96 @@ class LiveRun {
 
  private:
   Status prepare() {
-    for (const ScenarioNode& node : scenario_.nodes) {
-      if (const auto made = cluster_.create("/api/v1/nodes", node_object(node)); !made)
-        return tl::unexpected(made.error());
-    }
+    for (const ScenarioNode& node : scenario_.nodes)
+      if (Status s = set_node(node); !s) return s;
+    for (const ScenarioQuota& quota : scenario_.quotas)
+      if (Status s = set_quota(quota); !s) return s;
     for (const ScenarioPod& pod : scenario_.running) {
       if (const auto made = cluster_.create(std::string(kPods), pod_object(scenario_, pod, ""));
           !made)
         return tl::unexpected(made.error());
+      pods_[pod.name] = pod;
+      if (!pod.init_done) continue;
+      if (Status s = cluster_.merge(pod_path(pod.name) + "/status", init_done_patch(pod)); !s)
+        return s;
     }
-    return wait_until_seen();
+    return barrier_.wait();
   }
 
-  std::string step(const ScenarioStep& step, const ScenarioStep* next) {
+  Status happen(const ScenarioStep& step) {
+    const Status done = write(step);
+    const bool changes = step.kind != ScenarioStep::Kind::kExpectOn &&
+                         step.kind != ScenarioStep::Kind::kExpectNowhere;
+    return done && changes ? barrier_.wait() : done;
+  }
+
+  Status write(const ScenarioStep& step) {
     using Kind = ScenarioStep::Kind;
-    Status done;
-    std::string wrong;
-    if (step.kind == Kind::kDelete) done = cluster_.remove(pod_path(step.name));
-    if (step.kind == Kind::kFinish)
-      done = cluster_.merge(pod_path(step.name) + "/status", R"({"status":{"phase":"Succeeded"}})");
-    if (step.kind == Kind::kPod) done = place(step.pod, *next, wrong);
-    if (!done) return fmt::format("{}:{}: {}", scenario_.file, step.line, done.error().what);
-    return wrong;
+    switch (step.kind) {
+      case Kind::kDelete:
+        return cluster_.remove(pod_path(step.name));
+      case Kind::kFinish:
+        return cluster_.merge(pod_path(step.name) + "/status",
+                              R"({"status":{"phase":"Succeeded"}})");
+      case Kind::kInitDone:
+        return cluster_.merge(pod_path(step.name) + "/status", init_done_patch(pods_[step.name]));
+      case Kind::kNode:
+        return set_node(step.node_is);
+      case Kind::kNodeGone:
+        there_.erase(step.name);
+        return cluster_.remove(node_path(step.name));
+      case Kind::kQuota:
+        return set_quota(step.quota);
+      case Kind::kQuotaGone:
+        quotas_.erase(step.name);
+        return cluster_.remove(quota_path(step.name));
+      case Kind::kRestart:
+        return restart();
+      case Kind::kPod:
+      case Kind::kExpectOn:
+      case Kind::kExpectNowhere:
+        break;
+    }
+    return {};
   }
 
-  /// The server learns of ended pods by its watch, a moment later than we end them: an unexpected
-  /// answer is asked for again.
+  Status set_node(const ScenarioNode& node) {
+    if (std::find(names_.begin(), names_.end(), node.name) == names_.end())
+      names_.push_back(node.name);
+    if (!std::exchange(there_[node.name], true))
+      return only_status(cluster_.create("/api/v1/nodes", node_object(scenario_, node)));
+    if (Status s = cluster_.merge(node_path(node.name), node_patch(scenario_, node)); !s) return s;
+    return cluster_.merge(node_path(node.name) + "/status", node_status_patch(scenario_, node));
+  }
+
+  Status set_quota(const ScenarioQuota& quota) {
+    // Replaced as a whole: a resource that is left out has no limit any more.
+    if (std::exchange(quotas_[quota.name], true)) {
+      if (Status s = cluster_.remove(quota_path(quota.name)); !s) return s;
+    }
+    return only_status(cluster_.create(std::string(kQuotas), quota_object(quota)));
+  }
+
+  Status restart() {
+    if (!target_.restart) return fail(Code::kInvalid, "this run cannot restart its server");
+    const Result<std::string> url = target_.restart();
+    if (!url) return tl::unexpected(url.error());
+    cluster_.use_extender(*url);
+    return {};
+  }
+
   Status place(const ScenarioPod& pod, const ScenarioStep& expectation, std::string& wrong) {
     const Result<std::string> created =
         cluster_.create(std::string(kPods), pod_object(scenario_, pod, ""));
     if (!created) return tl::unexpected(created.error());
-    const Moment deadline = std::chrono::steady_clock::now() + kPatience;
-    while (true) {
-      Result<Verdict> verdict = cluster_.filter(*created, node_names_);
-      if (!verdict) return tl::unexpected(verdict.error());
-      const bool as_expected = acceptable(expectation, *verdict);
-      if (!as_expected && std::chrono::steady_clock::now() < deadline) {
-        std::this_thread::sleep_for(kPause);
-        continue;
-      }
-      if (!verdict->node.empty()) {
-        if (const Status s = bind(pod, uid_in(*created), *verdict); !s) return s;
-      }
-      wrong = compare(scenario_, expectation, *verdict);
-      return {};
+    pods_[pod.name] = pod;
+    Result<Verdict> verdict = cluster_.filter(*created, names_);
+    if (!verdict) return tl::unexpected(verdict.error());
+    if (!verdict->node.empty()) {
+      if (const Status s = bind(pod, uid_in(*created), *verdict); !s) return s;
     }
-  }
-
-  /// Devices are known after bind only, so before it the node alone counts.
-  bool acceptable(const ScenarioStep& expectation, const Verdict& verdict) const {
-    if (expectation.kind == ScenarioStep::Kind::kExpectOn) return verdict.node == expectation.node;
-    return compare(scenario_, expectation, verdict).empty();
+    wrong = compare(scenario_, expectation, *verdict);
+    return {};
   }
 
   Status bind(const ScenarioPod& pod, const std::string& uid, Verdict& verdict) {
@@ -112,12 +158,11 @@ class LiveRun {
     const Result<json::Value> value = parser.parse(std::string_view(*bound));
     if (!value) return tl::unexpected(value.error());
     verdict.node = (*value)["spec"]["nodeName"].string_or("");
-    verdict.device_text =
-        (*value)["metadata"]["annotations"]["hami.io/vgpu-devices-allocated"].string_or("");
-    const auto positions = vendors::decode_pod_devices(verdict.device_text);
-    if (!positions) return tl::unexpected(positions.error());
-    for (const auto& position : *positions)
-      for (const vendors::DeviceText& device : position) verdict.cards.push_back(device.id);
+    (*value)["metadata"]["annotations"].for_each_member(
+        [&](std::string_view key, json::Value text) {
+          verdict.annotations.emplace_back(key, text.string_or(""));
+        });
+    if (const Status s = read_annotations(scenario_, verdict); !s) return s;
     return serve(pod.name, verdict.node);
   }
 
@@ -128,93 +173,25 @@ class LiveRun {
         !s)
       return s;
     if (const Status s = cluster_.merge(
-            "/api/v1/nodes/" + node, R"({"metadata":{"annotations":{"hami.io/mutex.lock":null}}})");
+            node_path(node), R"({"metadata":{"annotations":{"hami.io/mutex.lock":null}}})");
         !s)
       return s;
     return cluster_.merge(pod_path(pod) + "/status", R"({"status":{"phase":"Running"}})");
   }
 
-  // --- what the server has seen, asked by pods that cannot be placed ---
-
-  Status wait_until_seen() {
-    const Moment deadline = std::chrono::steady_clock::now() + kPatience;
-    std::string missing;
-    while (std::chrono::steady_clock::now() < deadline) {
-      Result<std::string> found = first_unseen();
-      if (!found) return tl::unexpected(found.error());
-      if (found->empty()) return {};
-      missing = *found;
-      std::this_thread::sleep_for(kPause);
-    }
-    return fail(Code::kUnavailable, "the server did not see " + missing);
-  }
-
-  ScenarioPod probe(const std::string& card, std::int64_t memory) const {
-    ScenarioPod pod{
-        .name = "probe", .containers = {{}}, .annotations = {{"nvidia.com/use-gpuuuid", card}}};
-    pod.containers[0].limits = {{"nvidia.com/gpu", "1"},
-                                {"nvidia.com/gpumem", std::to_string(memory)}};
-    return pod;
-  }
-
-  Result<std::string> first_unseen() {
-    // The asks for room come first: the last probe fits nowhere and so leaves no reservation.
-    std::string unseen;
-    for (const auto& [card, free] : free_after_running()) {
-      const Result<Verdict> v =
-          cluster_.filter(pod_object(scenario_, probe(card, free + 1), "probe"), node_names_);
-      if (!v) return tl::unexpected(v.error());
-      if (!v->node.empty()) unseen = "the pods on " + card;
-    }
-    const Result<Verdict> v =
-        cluster_.filter(pod_object(scenario_, probe("no-such-card", 1), "probe"), node_names_);
-    if (!v) return tl::unexpected(v.error());
-    for (const ScenarioNode& node : scenario_.nodes) {
-      if (!seen(node, *v)) unseen = "node " + node.name;
-    }
-    return unseen;
-  }
-
-  static bool seen(const ScenarioNode& node, const Verdict& verdict) {
-    const bool has_devices = node.registered && node.offered;
-    for (const auto& [name, text] : verdict.reasons) {
-      if (name != node.name) continue;
-      if (!has_devices) return text == "node unregistered";
-      return text.find(fmt::format("/{} Card", node.devices.size())) != std::string::npos;
-    }
-    return false;
-  }
-
-  /// Of cards that running pods use: the memory they leave, by what their device texts say.
-  std::map<std::string, std::int64_t> free_after_running() const {
-    std::map<std::string, std::int64_t> free;
-    for (const ScenarioPod& pod : scenario_.running) {
-      const auto positions = vendors::decode_pod_devices(device_text(scenario_, pod));
-      if (!positions) continue;
-      for (const auto& position : *positions)
-        for (const vendors::DeviceText& d : position)
-          free.try_emplace(d.id, memory_of(d.id)).first->second -= d.memory;
-    }
-    return free;
-  }
-
-  std::int64_t memory_of(const std::string& id) const {
-    for (const ScenarioNode& node : scenario_.nodes)
-      for (const core::Device& d : node.devices)
-        if (d.id == id) return d.memory.v;
-    return 0;
-  }
-
   const Scenario& scenario_;
+  const LiveTarget& target_;
   LiveCluster cluster_;
-  std::vector<std::string> node_names_;
+  Barrier barrier_;
+  std::vector<std::string> names_;  ///< candidates, in the order they were named
+  std::map<std::string, bool> there_, quotas_;
+  std::map<std::string, ScenarioPod> pods_;
 };
 
 }  // namespace
 
-std::string run_live(const Scenario& scenario, const std::string& api_url,
-                     const std::string& extender_url) {
-  return LiveRun(scenario, api_url, extender_url).run();
+std::string run_live(const Scenario& scenario, const LiveTarget& target) {
+  return LiveRun(scenario, target).run();
 }
 
 }  // namespace tessera::sim

@@ -2,7 +2,9 @@
 /// extender, blocking.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "client/api.h"
 #include "json/reader.h"
@@ -16,6 +18,9 @@ class LiveCluster {
  public:
   LiveCluster(const std::string& api_url, const std::string& extender_url);
 
+  /// Another server answers from now on.
+  void use_extender(const std::string& extender_url);
+
   /// Creates the object; the answer is the object as stored.
   Result<std::string> create(const std::string& collection, const std::string& object);
   Status merge(const std::string& path, const std::string& patch);
@@ -28,7 +33,8 @@ class LiveCluster {
 
  private:
   obs::Metrics metrics_;
-  client::ApiClient api_, extender_;
+  client::ApiClient api_;
+  std::unique_ptr<client::ApiClient> extender_;
 };
 
 }  // namespace tessera::sim

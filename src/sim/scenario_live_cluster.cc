@@ -26,9 +26,15 @@ void take_reasons(json::Value map, Verdict& verdict) {
 
 LiveCluster::LiveCluster(const std::string& api_url, const std::string& extender_url)
     : api_(client::Credentials{.server = api_url, .insecure = true}, unlimited("scenario"),
-           metrics_),
-      extender_(client::Credentials{.server = extender_url, .insecure = true},
-                unlimited("scenario"), metrics_) {}
+           metrics_) {
+  use_extender(extender_url);
+}
+
+void LiveCluster::use_extender(const std::string& extender_url) {
+  extender_ = std::make_unique<client::ApiClient>(
+      client::Credentials{.server = extender_url, .insecure = true}, unlimited("scenario"),
+      metrics_);
+}
 
 Result<std::string> LiveCluster::create(const std::string& collection, const std::string& object) {
   client::ApiResponse response = api_.call({.method = "POST", .path = collection, .body = object});
@@ -65,7 +71,7 @@ Result<Verdict> LiveCluster::filter(const std::string& pod_object,
   for (const std::string& node : nodes) w.string(node);
   w.end_array().end_object();
   const client::ApiResponse response =
-      extender_.call({.method = "POST", .path = "/filter", .body = std::move(w).take()});
+      extender_->call({.method = "POST", .path = "/filter", .body = std::move(w).take()});
   if (!response.ok()) return refused("POST", "/filter", response);
   json::Parser parser;
   const Result<json::Value> body = parser.parse(std::string_view(response.body));
@@ -84,10 +90,10 @@ Status LiveCluster::bind(const std::string& pod, const std::string& uid, const s
   json::Writer w;
   w.begin_object().key("PodName").string(pod).key("PodNamespace").string(kScenarioNamespace);
   w.key("PodUID").string(uid).key("Node").string(node).end_object();
-  const client::ApiResponse response = extender_.call({.method = "POST",
-                                                       .path = "/bind",
-                                                       .body = std::move(w).take(),
-                                                       .timeout = std::chrono::seconds(35)});
+  const client::ApiResponse response = extender_->call({.method = "POST",
+                                                        .path = "/bind",
+                                                        .body = std::move(w).take(),
+                                                        .timeout = std::chrono::seconds(35)});
   if (!response.ok()) return refused("POST", "/bind", response);
   json::Parser parser;
   const Result<json::Value> body = parser.parse(std::string_view(response.body));

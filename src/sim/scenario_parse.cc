@@ -5,48 +5,16 @@
 #include <optional>
 
 #include "base/text.h"
-#include "policies/registry.h"
 #include "sim/scenario.h"
+#include "sim/scenario_cards.h"
 #include "sim/scenario_line.h"
+#include "sim/scenario_nodes.h"
+#include "sim/scenario_pods.h"
 
 namespace tessera::sim {
 namespace {
 
-constexpr std::int64_t kDefaultSlots = 10;
-
-/// What `node` and `card` lines say of one card. False: not a property of cards.
-Result<bool> set_card_property(const Line& line, std::string_view word, core::Device& device) {
-  if (word == "unhealthy") {
-    device.healthy = false;
-    return true;
-  }
-  const std::optional<KeyValue> kv = key_value(word);
-  if (!kv) return false;
-  if (kv->key == "model" || kv->key == "mode") {
-    (kv->key == "model" ? device.model : device.mode) = kv->value;
-    return true;
-  }
-  const bool numeric =
-      kv->key == "mem" || kv->key == "cores" || kv->key == "count" || kv->key == "numa";
-  if (!numeric) return false;
-  const Result<std::int64_t> value = whole(line, *kv);
-  if (!value) return tl::unexpected(value.error());
-  if (kv->key == "mem") device.memory = {*value};
-  if (kv->key == "cores") device.cores = {*value};
-  if (kv->key == "count") device.slots = *value;
-  if (kv->key == "numa") device.numa = *value;
-  return true;
-}
-
-std::string resource_of(std::string_view short_name) {
-  if (short_name == "gpu") return "nvidia.com/gpu";
-  if (short_name == "mem") return "nvidia.com/gpumem";
-  if (short_name == "mem%") return "nvidia.com/gpumem-percentage";
-  if (short_name == "cores") return "nvidia.com/gpucores";
-  if (short_name == "cpu" || short_name == "memory") return std::string(short_name);
-  if (short_name.find('/') != std::string_view::npos) return std::string(short_name);
-  return {};
-}
+using Kind = ScenarioStep::Kind;
 
 class ScenarioParser {
  public:
@@ -86,21 +54,30 @@ class ScenarioParser {
   }
 
   Status dispatch(std::string_view word, Line& line) {
-    if (word == "case") return case_line(line);
-    if (word == "node") return node_line(line);
-    if (word == "card") return card_line(line);
-    if (word == "cordon") return cordon_line(line);
-    if (word == "run") return run_line(line);
-    if (word == "policy") return policy_line(line);
-    if (word == "pod") return pod_line(line);
-    if (word == "expect") return expect_line(line);
-    if (word == "because") return because_line(line);
-    if (word == "delete") return end_line(line, ScenarioStep::Kind::kDelete);
-    if (word == "finish") return end_line(line, ScenarioStep::Kind::kFinish);
-    return line.wrong(
-        "a line begins with name:, case, node, card, cordon, run, policy, pod, expect, because, "
-        "finish or delete, not",
-        word);
+    struct Row {
+      std::string_view word;
+      Status (ScenarioParser::*read)(Line&);
+    };
+    static constexpr Row kRows[] = {
+        {"case", &ScenarioParser::case_line},       {"selector", &ScenarioParser::selector_line},
+        {"score-mode", &ScenarioParser::mode_line}, {"node", &ScenarioParser::node_line},
+        {"also", &ScenarioParser::also_line},       {"card", &ScenarioParser::card_line},
+        {"cordon", &ScenarioParser::cordon_line},   {"uncordon", &ScenarioParser::uncordon_line},
+        {"links", &ScenarioParser::links_line},     {"change", &ScenarioParser::change_line},
+        {"lost", &ScenarioParser::lost_line},       {"back", &ScenarioParser::back_line},
+        {"quota", &ScenarioParser::quota_line},     {"no-quota", &ScenarioParser::no_quota_line},
+        {"run", &ScenarioParser::run_line},         {"policy", &ScenarioParser::policy_line},
+        {"pod", &ScenarioParser::pod_line},         {"expect", &ScenarioParser::expect_line},
+        {"because", &ScenarioParser::because_line}, {"init-done", &ScenarioParser::init_done_line},
+        {"finish", &ScenarioParser::finish_line},   {"delete", &ScenarioParser::delete_line},
+        {"restart", &ScenarioParser::restart_line},
+    };
+    std::string known = "name:";
+    for (const Row& row : kRows) {
+      if (row.word == word) return (this->*row.read)(line);
+      known += fmt::format("{} {}", &row == std::end(kRows) - 1 ? " or" : ",", row.word);
+    }
+    return line.wrong(fmt::format("a line begins with {}, not", known), word);
   }
 
   Status case_line(Line& line) {
@@ -114,116 +91,70 @@ class ScenarioParser {
     return {};
   }
 
-  /// node NAME [MODEL xN] [mem= cores= count= mode= numa=0,0,1 ids=PREFIX] [unhealthy]
-  /// [not-offered] [unregistered]
-  Status node_line(Line& line) {
-    ScenarioNode node{.name = line.take()};
-    if (node.name.empty()) return line.wrong("node wants a name");
-    if (find_node(node.name) != nullptr) return line.wrong("node named twice:", node.name);
-    core::Device pattern{.slots = kDefaultSlots,
-                         .memory = {16384},
-                         .cores = {100},
-                         .mode = "hami-core",
-                         .healthy = true,
-                         .vendor = {0}};
-    std::string prefix = node.name + "-card";
-    std::vector<std::int64_t> numa;
-    std::int64_t cards = 0;
-    while (!line.done()) {
-      const std::string word = line.take();
-      if (word == "unregistered") {
-        node.registered = false;
-      } else if (word == "not-offered") {
-        node.offered = false;
-      } else if (word.substr(0, 4) == "ids=") {
-        prefix = word.substr(4);
-      } else if (word.substr(0, 5) == "numa=") {
-        if (Status s = numa_list(line, word.substr(5), numa); !s) return s;
-      } else if (Result<bool> known = set_card_property(line, word, pattern); !known) {
-        return tl::unexpected(known.error());
-      } else if (!*known) {
-        if (!pattern.model.empty()) return line.wrong("do not understand", word);
-        pattern.model = word;
-        if (Status s = card_count(line, cards); !s) return s;
-      }
+  /// How the server is started: before anything happens.
+  Status selector_line(Line& line) {
+    if (!key_value(line.peek())) return line.wrong("selector wants KEY=VALUE, got", line.peek());
+    out_.selector = line.take();
+    return {};
+  }
+  Status mode_line(Line& line) {
+    out_.score_mode = line.take();
+    if (out_.score_mode == "hami" || out_.score_mode == "corrected") return {};
+    return line.wrong("score-mode wants hami or corrected, got", out_.score_mode);
+  }
+
+  /// Before the first pod a node is part of the picture, later it is something that happens.
+  Status node_is(const Result<ScenarioNode*>& node) {
+    if (!node) return tl::unexpected(node.error());
+    if (!out_.steps.empty()) {
+      out_.steps.push_back(
+          {.kind = Kind::kNode, .node_is = **node, .name = (*node)->name, .line = line_});
+      return {};
     }
-    if (cards == 0 && node.registered)
-      return line.wrong("node wants a model and xN, or unregistered:", node.name);
-    add_cards(node, pattern, prefix, numa, cards);
-    out_.nodes.push_back(std::move(node));
-    return {};
-  }
-
-  static Status card_count(Line& line, std::int64_t& cards) {
-    const std::string word = line.take();
-    const Result<std::int64_t> value = word.substr(0, 1) == "x"
-                                           ? text::parse_int(std::string_view(word).substr(1), 16)
-                                           : fail(Code::kInvalid, "");
-    if (!value || *value < 1 || *value > 1024)
-      return line.wrong("the number of cards is written xN with N from 1 to 1024, got", word);
-    cards = *value;
-    return {};
-  }
-
-  static Status numa_list(const Line& line, const std::string& value,
-                          std::vector<std::int64_t>& numa) {
-    for (const std::string_view piece : text::split(value, ',')) {
-      const Result<std::int64_t> n = whole(line, {"numa", std::string(piece)});
-      if (!n) return tl::unexpected(n.error());
-      numa.push_back(*n);
+    const auto known = std::find_if(out_.nodes.begin(), out_.nodes.end(),
+                                    [&](const auto& n) { return n.name == (*node)->name; });
+    if (known == out_.nodes.end()) {
+      out_.nodes.push_back(**node);
+    } else {
+      *known = **node;
     }
     return {};
   }
-
-  static void add_cards(ScenarioNode& node, core::Device pattern, const std::string& prefix,
-                        const std::vector<std::int64_t>& numa, std::int64_t cards) {
-    for (std::int64_t i = 0; i < cards; ++i) {
-      pattern.id = fmt::format("{}{}", prefix, i);
-      pattern.index = static_cast<std::uint32_t>(i);
-      if (!numa.empty())
-        pattern.numa = numa[std::min(static_cast<std::size_t>(i), numa.size() - 1)];
-      node.devices.push_back(pattern);
-    }
+  Status node_line(Line& line) { return node_is(nodes_.node(line)); }
+  Status also_line(Line& line) { return node_is(nodes_.also(line)); }
+  Status card_line(Line& line) { return node_is(nodes_.card(line)); }
+  Status cordon_line(Line& line) { return node_is(nodes_.cordon(line)); }
+  Status uncordon_line(Line& line) { return node_is(nodes_.uncordon(line)); }
+  Status links_line(Line& line) { return node_is(nodes_.links(line)); }
+  Status change_line(Line& line) { return node_is(nodes_.change(line)); }
+  Status back_line(Line& line) { return node_is(nodes_.named(line)); }
+  Status lost_line(Line& line) {
+    const Result<ScenarioNode*> node = nodes_.named(line);
+    if (!node) return tl::unexpected(node.error());
+    return add(line, {.kind = Kind::kNodeGone, .name = (*node)->name});
   }
 
-  /// card NODE CARD... property...
-  Status card_line(Line& line) {
-    ScenarioNode* node = find_node(line.peek());
-    if (node == nullptr) return line.wrong("no node line for", line.peek());
-    line.take();
-    std::vector<core::Device*> chosen;
-    bool changed = false;
-    while (!line.done()) {
-      const std::string word = line.take();
-      if (core::Device* device = find_card(*node, word); device != nullptr && !changed) {
-        chosen.push_back(device);
-        continue;
-      }
-      bool known = false;
-      for (core::Device* device : chosen) {
-        const Result<bool> set = set_card_property(line, word, *device);
-        if (!set) return tl::unexpected(set.error());
-        known = *set;
-      }
-      if (!known)
-        return line.wrong(fmt::format("neither a card of {} nor a property:", node->name), word);
-      changed = true;
+  Status quota_line(Line& line) {
+    Result<ScenarioQuota> quota = quota_words(line);
+    if (!quota) return tl::unexpected(quota.error());
+    if (out_.steps.empty()) {
+      out_.quotas.push_back(std::move(*quota));
+    } else {
+      const std::string name = quota->name;
+      out_.steps.push_back(
+          {.kind = Kind::kQuota, .quota = std::move(*quota), .name = name, .line = line_});
     }
-    return changed ? Status{} : Status(line.wrong("card wants node, cards and properties"));
+    return {};
+  }
+  Status no_quota_line(Line& line) {
+    return add(line, {.kind = Kind::kQuotaGone, .name = line.take()});
   }
 
-  Status cordon_line(Line& line) {
-    ScenarioNode* node = find_node(line.peek());
-    if (node == nullptr) return line.wrong("no node line for", line.peek());
-    line.take();
-    if (line.done()) return line.wrong("cordon wants cards of", node->name);
-    while (!line.done()) {
-      const core::Device* device = find_card(*node, line.peek());
-      if (device == nullptr)
-        return line.wrong(fmt::format("not a card of {}:", node->name), line.peek());
-      node->cordoned.push_back(device->id);
-      line.take();
-    }
+  /// Something that happens; it makes sense only after the first pod.
+  Status add(const Line& line, ScenarioStep step) {
+    if (out_.steps.empty()) return line.wrong("nothing happens before the first pod line");
+    step.line = line_;
+    out_.steps.push_back(std::move(step));
     return {};
   }
 
@@ -234,122 +165,45 @@ class ScenarioParser {
       const std::optional<KeyValue> kv = key_value(word);
       if (!kv || (kv->key != "node" && kv->key != "device"))
         return line.wrong("policy wants node= or device=, got", word);
-      if (Status s = check_policy(line, kv->key == "node", kv->value); !s) return s;
+      if (Status s = PodLines::check_policy(line, kv->key == "node", kv->value); !s) return s;
       (kv->key == "node" ? out_.node_policy : out_.device_policy) = kv->value;
     }
     return {};
   }
 
-  static Status check_policy(const Line& line, bool of_nodes, const std::string& value) {
-    if (of_nodes && policies::find_node_policy(value) == nullptr)
-      return line.wrong("unknown node policy", value);
-    if (of_nodes) return {};
-    if (const auto chain = policies::parse_device_chain(value); !chain)
-      return line.wrong(chain.error().what);
-    return {};
-  }
-
-  /// NAME followed by one container's resources, or { container ; container } ; annotations
-  /// anywhere.
-  Result<ScenarioPod> pod_words(Line& line) {
-    ScenarioPod pod{.name = line.take()};
-    if (pod.name.empty()) return line.wrong("a pod wants a name");
-    if (std::find(pods_.begin(), pods_.end(), pod.name) != pods_.end())
-      return line.wrong("pod named twice:", pod.name);
-    const bool braces = line.take_if("{");
-    bool open = braces;
-    pod.containers.emplace_back();
-    while (!line.done() && line.peek() != "->") {
-      const std::string word = line.take();
-      if (open && word == "}") {
-        open = false;
-      } else if (open && word == ";") {
-        pod.containers.emplace_back();
-      } else if (open && (word == "app" || word == "init" || word == "sidecar")) {
-        pod.containers.back().kind = word;
-      } else if (Status s = pod_word(line, word, pod, open || !braces); !s) {
-        return tl::unexpected(s.error());
-      }
-    }
-    if (open) return line.wrong("closing } missing in pod", pod.name);
-    const bool ordered = std::is_partitioned(pod.containers.begin(), pod.containers.end(),
-                                             [](const auto& c) { return c.kind != "app"; });
-    if (!ordered)
-      return line.wrong("init and sidecar containers come before app containers in pod", pod.name);
-    pods_.push_back(pod.name);
-    return pod;
-  }
-
-  static Status pod_word(const Line& line, const std::string& word, ScenarioPod& pod,
-                         bool in_container) {
-    const std::optional<KeyValue> kv = key_value(word);
-    if (!kv) return line.wrong("do not understand", word);
-    if (kv->key.front() == '@') {
-      pod.annotations.emplace_back(kv->key.substr(1), kv->value);
-      return {};
-    }
-    if (kv->key == "node-policy" || kv->key == "device-policy") {
-      pod.annotations.emplace_back(kv->key == "node-policy" ? "hami.io/node-scheduler-policy"
-                                                            : "hami.io/gpu-scheduler-policy",
-                                   kv->value);
-      return check_policy(line, kv->key == "node-policy", kv->value);
-    }
-    const std::string resource = resource_of(kv->key);
-    if (resource.empty() || !in_container)
-      return line.wrong(
-          "not a resource of a container (gpu, mem, mem%, cores, cpu, memory, domain/name):", word);
-    pod.containers.back().limits.emplace_back(resource, kv->value);
-    return {};
-  }
-
-  /// run NAME ... -> NODE CARD... [; CARD...]   ('-' = a container without cards)
+  /// run NAME ... -> NODE CARD... [; CARD...]
   Status run_line(Line& line) {
     if (!out_.steps.empty()) return line.wrong("run lines come before the first pod line");
-    Result<ScenarioPod> pod = pod_words(line);
+    Result<ScenarioPod> pod = pods_.pod(line);
     if (!pod) return tl::unexpected(pod.error());
     if (!line.take_if("->")) return line.wrong("run wants -> NODE CARD after pod", pod->name);
-    ScenarioNode* node = find_node(line.peek());
-    if (node == nullptr) return line.wrong("no node line for", line.peek());
-    pod->node = line.take();
-    pod->cards.emplace_back();
-    while (!line.done()) {
-      const std::string word = line.take();
-      if (word == "-") continue;
-      if (word == ";") {
-        pod->cards.emplace_back();
-        continue;
-      }
-      const core::Device* device = find_card(*node, word);
-      if (device == nullptr) return line.wrong(fmt::format("not a card of {}:", node->name), word);
-      pod->cards.back().push_back(device->id);
-    }
-    if (pod->cards.size() != pod->containers.size()) {
-      return line.wrong(fmt::format("{} containers but cards for {} of pod", pod->containers.size(),
-                                    pod->cards.size()),
-                        pod->name);
-    }
+    const Result<ScenarioNode*> node = nodes_.named(line);
+    if (!node) return tl::unexpected(node.error());
+    pod->node = (*node)->name;
+    if (Status s = pods_.cards(line, **node, *pod); !s) return s;
     out_.running.push_back(std::move(*pod));
     return {};
   }
 
   Status pod_line(Line& line) {
-    Result<ScenarioPod> pod = pod_words(line);
+    Result<ScenarioPod> pod = pods_.pod(line);
     if (!pod) return tl::unexpected(pod.error());
     awaiting_ = pod->name;
-    out_.steps.push_back({.kind = ScenarioStep::Kind::kPod, .pod = std::move(*pod), .line = line_});
+    const std::string name = pod->name;
+    out_.steps.push_back({.kind = Kind::kPod, .pod = std::move(*pod), .name = name, .line = line_});
     return {};
   }
 
-  /// expect NAME on NODE [CARD...] [text=DEVICE-TEXT]  |  expect NAME nowhere
+  /// expect NAME on NODE [CARD...] [text=…] [mig=…] [@KEY=VALUE]  |  expect NAME nowhere
   Status expect_line(Line& line) {
     ScenarioStep step{.name = line.take(), .line = line_};
     if (!awaiting_ || step.name != *awaiting_)
       return line.wrong("expect must follow the line of its pod:", step.name);
     awaiting_.reset();
     if (line.take_if("nowhere")) {
-      step.kind = ScenarioStep::Kind::kExpectNowhere;
+      step.kind = Kind::kExpectNowhere;
     } else if (line.take_if("on")) {
-      step.kind = ScenarioStep::Kind::kExpectOn;
+      step.kind = Kind::kExpectOn;
       if (Status s = expected_place(line, step); !s) return s;
     } else {
       return line.wrong("expect wants on NODE or nowhere, got", line.peek());
@@ -359,60 +213,56 @@ class ScenarioParser {
   }
 
   Status expected_place(Line& line, ScenarioStep& step) {
-    ScenarioNode* node = find_node(line.peek());
-    if (node == nullptr) return line.wrong("no node line for", line.peek());
-    step.node = line.take();
+    const Result<ScenarioNode*> node = nodes_.named(line);
+    if (!node) return tl::unexpected(node.error());
+    step.node = (*node)->name;
     while (!line.done()) {
       const std::string word = line.take();
-      if (word.substr(0, 5) == "text=") {
-        step.device_text = word.substr(5);
-        continue;
+      const std::optional<KeyValue> kv = key_value(word);
+      if (kv && kv->key == "text") {
+        step.device_text = kv->value;
+      } else if (kv && kv->key == "mig") {
+        for (const std::string_view instance : text::split(kv->value, ','))
+          step.instances.emplace_back(instance);
+      } else if (kv && kv->key.front() == '@') {
+        step.annotations.emplace_back(kv->key.substr(1), kv->value);
+      } else if (const core::Device* device = find_card(**node, word); device != nullptr) {
+        step.cards.push_back(device->id);
+      } else {
+        return line.wrong(fmt::format("not a card of {}:", step.node), word);
       }
-      const core::Device* device = find_card(*node, word);
-      if (device == nullptr) return line.wrong(fmt::format("not a card of {}:", node->name), word);
-      step.cards.push_back(device->id);
     }
     return {};
   }
 
   /// because NODE: reason as in the answer
   Status because_line(Line& line) {
-    if (out_.steps.empty() || out_.steps.back().kind != ScenarioStep::Kind::kExpectNowhere)
+    if (out_.steps.empty() || out_.steps.back().kind != Kind::kExpectNowhere)
       return line.wrong("because must follow expect … nowhere");
     std::string node = line.take();
     if (node.empty() || node.back() != ':')
       return line.wrong("because wants NODE: and a reason, got", node);
     node.pop_back();
-    if (find_node(node) == nullptr) return line.wrong("no node line for", node);
+    if (nodes_.find(node) == nullptr) return line.wrong("no node line for", node);
     std::string reason = line.rest();
     if (reason.empty()) return line.wrong("because wants a reason for", node);
     out_.steps.back().reasons.emplace_back(std::move(node), std::move(reason));
     return {};
   }
 
-  Status end_line(Line& line, ScenarioStep::Kind kind) {
-    ScenarioStep step{.kind = kind, .name = line.take(), .line = line_};
-    if (std::find(pods_.begin(), pods_.end(), step.name) == pods_.end())
-      return line.wrong("no run or pod line for", step.name);
-    out_.steps.push_back(std::move(step));
-    return {};
+  Status of_pod(Line& line, Kind kind) {
+    ScenarioStep step{.kind = kind, .name = line.take()};
+    if (!pods_.named(step.name)) return line.wrong("no run or pod line for", step.name);
+    return add(line, std::move(step));
   }
-
-  ScenarioNode* find_node(std::string_view name) {
-    const auto it = std::find_if(out_.nodes.begin(), out_.nodes.end(),
-                                 [&](const ScenarioNode& n) { return n.name == name; });
-    return it == out_.nodes.end() ? nullptr : &*it;
-  }
-  /// By id, or as cardN.
-  static core::Device* find_card(ScenarioNode& node, std::string_view word) {
-    for (core::Device& device : node.devices) {
-      if (device.id == word || fmt::format("card{}", device.index) == word) return &device;
-    }
-    return nullptr;
-  }
+  Status finish_line(Line& line) { return of_pod(line, Kind::kFinish); }
+  Status delete_line(Line& line) { return of_pod(line, Kind::kDelete); }
+  Status init_done_line(Line& line) { return of_pod(line, Kind::kInitDone); }
+  Status restart_line(Line& line) { return add(line, {.kind = Kind::kRestart}); }
 
   Scenario out_;
-  std::vector<std::string> pods_;
+  NodeLines nodes_{out_};
+  PodLines pods_;
   std::optional<std::string> awaiting_;
   int line_ = 0;
 };

@@ -46,6 +46,11 @@ std::uint32_t refused_by_lists(const core::ChoiceView& view) {
       }));
 }
 
+bool refused_by_quota(const core::ChoiceView& view) {
+  return std::find(view.reasons.begin(), view.reasons.end(), CardReason::kQuotaNotFit) !=
+         view.reasons.end();
+}
+
 /// Both kinds of Kunlun card: the choice by wings, and a refusal that names one reason only.
 class WingHooks : public core::VendorHooks {
  public:
@@ -56,6 +61,7 @@ class WingHooks : public core::VendorHooks {
   }
 
   void explain(const core::ChoiceView& view, core::Reject& reject) const override {
+    if (refused_by_quota(view)) return;  // what a quota forbids is never told as a lack of cards
     if (const std::uint32_t refused = refused_by_lists(view); refused > 0) {
       set_single_reason(reject, CardReason::kUuidMismatch, refused);
     } else {

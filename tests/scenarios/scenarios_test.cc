@@ -50,18 +50,21 @@ TEST_P(ScenarioFile, Live) {
   const SystemClock clock;
   const auto api = ApiServer::start({}, clock);
   ASSERT_TRUE(api) << api.error().what;
-  service::ServeOptions options;
-  options.http_bind = "127.0.0.1:0";
-  options.metrics_bind = "";
-  options.scheduler_name = "hami-scheduler";
-  const auto server =
-      service::Server::start(options, client::Credentials{.server = (*api)->url()}, clock);
-  ASSERT_TRUE(server) << server.error().what;
-  ASSERT_TRUE((*server)->wait_ready(std::chrono::seconds(10)));
-  EXPECT_EQ(
-      run_live(*scenario, (*api)->url(), "http://127.0.0.1:" + std::to_string((*server)->port())),
-      "");
-  EXPECT_EQ((*server)->self_check(), "");
+  std::unique_ptr<service::Server> server;
+  const auto start = [&]() -> Result<std::string> {
+    server.reset();
+    auto started = service::Server::start(scenario_options(*scenario),
+                                          client::Credentials{.server = (*api)->url()}, clock);
+    if (!started) return tl::unexpected(started.error());
+    server = std::move(*started);
+    if (!server->wait_ready(std::chrono::seconds(10)))
+      return fail(Code::kUnavailable, "the server did not become ready");
+    return "http://127.0.0.1:" + std::to_string(server->port());
+  };
+  const Result<std::string> url = start();
+  ASSERT_TRUE(url) << url.error().what;
+  EXPECT_EQ(run_live(*scenario, {(*api)->url(), *url, start}), "");
+  EXPECT_EQ(server->self_check(), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, ScenarioFile, testing::ValuesIn(scenario_files()),
