@@ -145,7 +145,11 @@ void Books::settle_bound(PodRecord& pod, PodFact& fact) {
     }
   }
   reserved_.erase(fact.uid);
-  if (fact.init_finished && cluster_.finish_init({fact.uid})) tell_room(fact.node, fact.ns);
+  const core::Hold* held = cluster_.hold({fact.uid});
+  if (fact.init_finished && held != nullptr && !held->allocation.init_finished) {
+    cluster_.finish_init({fact.uid});
+    tell_room(fact.node, fact.ns);
+  }
   const bool told = pod.fact.annotated_node == fact.annotated_node && pod.fact.node == fact.node;
   if (!fact.annotated_node.empty() && fact.annotated_node != fact.node && !told) {
     node_mismatches_.increment();

@@ -35,6 +35,8 @@ struct PodRecord {
 };
 
 struct QuotaRecord {
+  core::QuotaSpec spec;  ///< as it was handed to the cluster
+  std::vector<std::string> warnings;
   std::uint64_t version = 0;
   MonoTime touched{};
 };

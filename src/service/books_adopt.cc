@@ -22,6 +22,7 @@ void Books::adopt(const FactReader& before, const FactReader& after) {
   const VendorChange change(before.vendors(), after.vendors());
   generation_ = after.generation();
   cluster_ = change.cluster(cluster_);
+  for (auto& [key, quota] : quotas_) quota.spec = change.quota(quota.spec);
   for (auto& [name, node] : nodes_) node.id = cluster_.find_node(name);
   for (auto& [uid, pod] : pods_) {
     if (pod.request && !change.request(*pod.request)) pod.request.reset();
@@ -34,13 +35,16 @@ void Books::apply(QuotaFact fact) {
   auto [entry, is_new] = quotas_.try_emplace(quota_key(fact.spec.ns, fact.spec.name));
   QuotaRecord& record = entry->second;
   if (!is_new && fact.version != 0 && fact.version < record.version) return;
-  const bool repeated = !is_new && fact.version == record.version && fact.version != 0;
   record.version = fact.version;
   record.touched = clock_.mono();
-  if (!repeated) {
-    for (const std::string& warning : fact.warnings)
+  if (fact.warnings != record.warnings) {
+    record.warnings = std::move(fact.warnings);
+    for (const std::string& warning : record.warnings)
       log::warn("quota is not enforced as written", {{"quota", entry->first}, {"what", warning}});
   }
+  // Its status changes with every pod of the namespace; only what it says counts.
+  if (!is_new && fact.spec == record.spec) return;
+  record.spec = fact.spec;
   const std::string ns = fact.spec.ns;
   if (fact.spec.limits.empty())
     cluster_.remove_quota(ns, fact.spec.name);

@@ -48,24 +48,50 @@ def test_serve_names_the_field_of_a_wrong_kubeconfig(tmp_path):
     assert done.returncode != 0 and "/nonexistent/.kube/config" in done.stderr and "KUBERNETES_SERVICE_HOST" in done.stderr
 
 
-def test_version():
+VERSION_LINES = ["version:", "revision:", "build date:", "go version:", "compiler:", "platform:"]
+
+
+def test_version_has_hamis_six_lines():
     done = run("version")
-    assert done.returncode == 0 and done.stdout.startswith("version: ")
+    assert done.returncode == 0
+    assert [line[:line.index(":") + 1] for line in done.stdout.splitlines()] == VERSION_LINES
 
 
-def test_the_documented_rights_suffice(cluster):
-    """Whole path as the service account of deploy/by-hand/rbac.yaml: nothing is refused, nothing is missing."""
-    cluster.start_api_server()
-    cluster.kubectl("apply", "-f", str(ROOT / "deploy" / "by-hand" / "rbac.yaml"))
-    cluster.as_service_account("kube-system", "tessera")
-    cluster.start_tessera("--leader-elect", "--leader-elect-resource-name=hami-scheduler", "--leader-elect-resource-namespace=kube-system",
-                          "--leader-elect-host=pair")
-    cluster.lease("kube-system", "hami-scheduler", "pair_1")
-    cluster.start_scheduler()
-    cluster.register_webhook()
-    cluster.start_agents(2, 2)
-    cluster.core.create_namespaced_pod("default", pod("first", gpu=1, mem=3000))
-    wait_for("the pod runs", lambda: cluster.core.read_namespaced_pod("first", "default").status.phase == "Running", 40)
-    refused = [c for c in cluster.calls_of_tessera(handshakes=True) if c[3] in (401, 403)]
-    assert not refused, f"refused by RBAC: {refused[:5]}"
-    wait_for("events arrive", lambda: any(c[:2] == ("create", "events") and c[3] == 201 for c in cluster.calls_of_tessera()), 10)
+def test_under_the_name_scheduler_it_is_tessera_serve(tmp_path):
+    link = tmp_path / "scheduler"
+    link.symlink_to(TESSERA)
+    env = {**os.environ, "HOME": "/nonexistent", "KUBECONFIG": ""}
+
+    def scheduler(*arguments):
+        return subprocess.run([str(link), *arguments], capture_output=True, text=True, timeout=20, env=env)
+
+    version = scheduler("version")  # HAMi writes it to standard error
+    assert version.returncode == 0 and version.stdout == ""
+    assert [line[:line.index(":") + 1] for line in version.stderr.splitlines()] == VERSION_LINES
+    assert scheduler("--no-such-flag").returncode == 255
+    served = scheduler("--debug", "-v=4", "--http_bind=127.0.0.1:0", "--device-config-file=/nonexistent")
+    assert served.returncode == 1 and "/nonexistent" in served.stderr
+
+
+def test_vendors_prints_the_table(tmp_path):
+    done = run("vendors")
+    assert done.returncode == 0
+    header, *rows = done.stdout.splitlines()
+    assert header.split()[:3] == ["VENDOR", "SECTION", "COUNT"]
+    row = next(r.split() for r in rows if r.startswith("NVIDIA "))
+    assert row[1:4] == ["nvidia", "nvidia.com/gpu", "nvidia.com/gpumem"]
+    assert not any(r.startswith("Ascend") for r in rows)
+    assert any(r.startswith("Ascend") for r in run("vendors", "--enable-ascend").stdout.splitlines())
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("nvidia:\n  defaultMemory: 12x\n")
+    done = run("vendors", f"--device-config-file={bad}")
+    assert done.returncode == 1 and "line 2: nvidia.defaultMemory" in done.stderr
+
+
+def test_explain_says_what_is_wrong_with_the_question(tmp_path):
+    done = run("explain", "pod", "default/p", "--server=http://127.0.0.1:1")
+    assert done.returncode == 1 and "http://127.0.0.1:1" in done.stderr
+    bad = tmp_path / "pod.yaml"
+    bad.write_text("metadata:\n  name: [a\n")
+    done = run("explain", "-f", str(bad))
+    assert done.returncode == 1 and "line " in done.stderr
