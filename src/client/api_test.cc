@@ -230,12 +230,12 @@ TEST_F(ApiTest, TooManyRequestsIsRetriedAfterTheTimeAsked) {
   EXPECT_EQ(server.seen().at(1).body, "b");
   EXPECT_EQ(metrics
                 .counter("tessera_api_requests_total", "calls to the API server",
-                         {{"verb", "POST"}, {"code", "429"}})
+                         {{"verb", "POST"}, {"resource", "other"}, {"code", "429"}})
                 .value(),
             1);
   EXPECT_EQ(metrics
                 .counter("tessera_api_requests_total", "calls to the API server",
-                         {{"verb", "POST"}, {"code", "200"}})
+                         {{"verb", "POST"}, {"resource", "other"}, {"code", "200"}})
                 .value(),
             1);
 }

@@ -8,6 +8,8 @@
 #include <csignal>
 #include <new>
 
+#include "client/resource_path.h"
+
 namespace tessera::client {
 namespace {
 
@@ -283,7 +285,7 @@ void ApiClient::Impl::finished(Exchange& exchange, ApiResponse response) {
     std::unique_ptr<Call> call = std::move(found->second);
     calls_.erase(found);
     --lane_of(*call).running;
-    count(call->request.method, response, now_mono() - call->started);
+    count(call->request.method, call->request.path, response, now_mono() - call->started);
     if (!retry_later(call, response)) call->done(std::move(response));
     return;
   }
@@ -296,7 +298,7 @@ void ApiClient::Impl::finished(Exchange& exchange, ApiResponse response) {
 }
 
 void ApiClient::Impl::end_call(std::unique_ptr<Call> call, ApiResponse response) {
-  count(call->request.method, response, std::nullopt);
+  count(call->request.method, call->request.path, response, std::nullopt);
   call->done(std::move(response));
 }
 
@@ -321,7 +323,7 @@ bool ApiClient::Impl::retry_later(std::unique_ptr<Call>& call, const ApiResponse
 }
 
 void ApiClient::Impl::end_stream(std::unique_ptr<Stream> stream, ApiResponse response) {
-  count("WATCH", response, std::nullopt);
+  count("WATCH", stream->request.path, response, std::nullopt);
   {
     const std::lock_guard running(stream->gate->running);
     if (!stream->gate->cancelled && stream->handlers.on_end)
@@ -362,32 +364,26 @@ int ApiClient::Impl::wait_ms(MonoTime now) {
           .count());
 }
 
-void ApiClient::Impl::count(const std::string& verb, const ApiResponse& response,
+void ApiClient::Impl::count(const std::string& verb, std::string_view path,
+                            const ApiResponse& response,
                             std::optional<std::chrono::nanoseconds> took) {
   std::string code = "error";
   if (response.status != 0) code = std::to_string(response.status);
   if (response.error == "dropped") code = "dropped";
-  auto counter = counters_.find({verb, code});
-  if (counter == counters_.end()) {
-    const obs::Labels labels{{"verb", verb}, {"code", code}};
-    counter =
-        counters_
-            .emplace(std::pair(verb, code), metrics_.counter("tessera_api_requests_total",
-                                                             "calls to the API server", labels))
-            .first;
+  const auto [entry, is_new] = measures_.try_emplace({verb, resource_of(path), code});
+  Measure& measure = entry->second;
+  if (is_new) {
+    const obs::Labels labels{{"verb", verb}, {"resource", entry->first[1]}, {"code", code}};
+    measure.calls =
+        metrics_.counter("tessera_api_requests_total", "Calls to the API server.", labels);
+    if (verb != "WATCH") {
+      measure.time = metrics_.histogram("tessera_api_request_duration_seconds",
+                                        "Time of a call to the API server on the wire.",
+                                        obs::latency_bounds(), labels);
+    }
   }
-  counter->second.increment();
-  if (!took) return;
-  auto histogram = histograms_.find(verb);
-  if (histogram == histograms_.end()) {
-    histogram =
-        histograms_
-            .emplace(verb, metrics_.histogram("tessera_api_request_seconds",
-                                              "time of a call to the API server on the wire",
-                                              obs::latency_bounds(), {{"verb", verb}}))
-            .first;
-  }
-  histogram->second.observe(std::chrono::duration<double>(*took).count());
+  measure.calls.increment();
+  if (took) measure.time.observe(std::chrono::duration<double>(*took).count());
 }
 
 }  // namespace tessera::client

@@ -3,6 +3,7 @@
 /// thread, everything else on the client's thread.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -103,7 +104,7 @@ struct ApiClient::Impl {
   void forget_stream(std::uint64_t id);
   void detach(Exchange& exchange);
   int wait_ms(MonoTime now);
-  void count(const std::string& verb, const ApiResponse& response,
+  void count(const std::string& verb, std::string_view path, const ApiResponse& response,
              std::optional<std::chrono::nanoseconds> took);
   Lane& lane_of(const Call& call) { return call.request.low_priority ? low_ : ordinary_; }
 
@@ -116,8 +117,11 @@ struct ApiClient::Impl {
   std::unordered_map<std::uint64_t, std::unique_ptr<Stream>> streams_;
   Timers timers_;
   MonoTime next_sweep_;
-  std::map<std::pair<std::string, std::string>, obs::Counter> counters_;
-  std::map<std::string, obs::Histogram> histograms_;
+  struct Measure {
+    obs::Counter calls;
+    obs::Histogram time;
+  };
+  std::map<std::array<std::string, 3>, Measure> measures_;  // by verb, resource, code
 
   std::mutex mutex_;  // guards what follows
   Inbox inbox_;

@@ -60,7 +60,7 @@ TEST_F(StreamTest, HeadersThenLinesThenEnd) {
   EXPECT_THAT(log.steps.all(), ElementsAre("#200", "one", "two", "three", "end 200 "));
   EXPECT_EQ(metrics
                 .counter("tessera_api_requests_total", "calls to the API server",
-                         {{"verb", "WATCH"}, {"code", "200"}})
+                         {{"verb", "WATCH"}, {"resource", "other"}, {"code", "200"}})
                 .value(),
             1);
 }
