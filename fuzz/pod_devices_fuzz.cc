@@ -26,7 +26,7 @@ void decode_as_annotation(const std::string& text) {
   for (const core::Grant& grant : allocation->grants) {
     fuzz::require(grant.memory.v >= 0 && grant.cores.v >= 0, "shares are not negative");
   }
-  fuzz::require(table.encode(*allocation).size() == 2, "both keys are written");
+  fuzz::require(table.encode(*allocation, WallTime{}).size() == 2, "both keys are written");
 }
 
 }  // namespace

@@ -17,7 +17,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const core::Device& d : *devices) {
     fuzz::require(!d.id.empty() && ids.insert(d.id).second, "ids are unique and not empty");
     fuzz::require(d.slots >= 0 && d.memory.v >= 0 && d.cores.v >= 0, "amounts are not negative");
-    plain = plain && (d.model + d.mode).find_first_of(",:") == std::string::npos;
+    if (d.mig) {
+      for (const core::MigProfile& p : *d.mig) {
+        for (const core::MigPlacement& at : p.placements) {
+          fuzz::require(at.size > 0 && at.start + at.size > at.start, "an instance takes room");
+        }
+      }
+    }
+    plain = plain && (!d.mig || d.mig->empty()) &&
+            (d.model + d.mode).find_first_of(",:") == std::string::npos;
   }
   if (plain && !devices->empty()) {
     const auto again =
