@@ -190,5 +190,35 @@ TEST(NvidiaNode, Case128StaticInstancesAreNotOurs) {
   EXPECT_FALSE(nvidia().mutate(pod)->uses_device);
 }
 
+TEST(NvidiaNode, Case229MemoryAsRegisteredIsWhatIsShared) {
+  SceneOfVendors scene(nvidia_default_text());
+  ASSERT_THAT(
+      scene.add_node(
+          "n1",
+          {{kRegister,
+            R"([{"id":"A","count":10,"devmem":49152,"devcore":100,"type":"X","mode":"hami-core","health":true}])"}},
+          {{kGpu, "10"}}),
+      IsEmpty());
+  k8s::Pod pod = pod_asking({{kGpu, "1"}, {kMem, "20000"}});
+  for (const auto* uid : {"a", "b"}) {  // 40000 of a card of 24576, scaled by 2
+    const Placed got = scene.place(pod);
+    ASSERT_EQ(got.node, "n1") << uid << got.refusal;
+    pod.annotations = got.written;
+    ASSERT_TRUE(scene.add_running(uid, "n1", pod));
+    pod.annotations.clear();
+  }
+  EXPECT_THAT(scene.place(pod).refusal, HasSubstr("CardInsufficientMemory"));
+
+  SceneOfVendors empty(nvidia_default_text());
+  empty.add_node(
+      "n1",
+      {{kRegister,
+        R"([{"id":"A","count":10,"devmem":49152,"devcore":100,"type":"X","mode":"hami-core","health":true}])"}},
+      {{kGpu, "10"}});
+  EXPECT_EQ(empty.place(pod_asking({{kGpu, "1"}, {"nvidia.com/gpumem-percentage", "50"}}))
+                .text(kAllocated),
+            "A,NVIDIA,24576,0:;");
+}
+
 }  // namespace
 }  // namespace tessera::vendors
