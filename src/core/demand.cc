@@ -54,11 +54,4 @@ DemandList::DemandList(const Request& request, const VendorTable& rules) {
   }
 }
 
-MiB memory_of(const Demand& demand, const Device& device) {
-  if (demand.percent == 0) return demand.memory;
-  // Split so that no card is too large for 64 bits: (100 q + r) * p / 100 = q p + r p / 100.
-  const std::int64_t total = device.memory.v;
-  return {total / 100 * demand.percent + total % 100 * demand.percent / 100};
-}
-
 }  // namespace tessera::core

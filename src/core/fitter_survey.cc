@@ -44,6 +44,9 @@ CardReason Fitter::judge(const Demand& demand, const Usage& seen,
   const Device& device = node_->spec.devices[card.device];
   CardReason reason = check_.open_for(demand, device, seen);
   if (reason != CardReason::kCount) return reason;
+  if (!device.partitioned() && !quota_.active() && !has_hooks_) {
+    return check_.has_room(demand, device, seen);
+  }
   bool placed = true;
   if (device.partitioned()) {
     const auto choice = choose_mig(device, demand, ledger_.occupied(card.device), request_.mode);
@@ -100,21 +103,18 @@ void Fitter::survey(const Demand& demand, Survey& out) {
     ++out.reject.devices;
     out.partitioned = out.partitioned || device.partitioned();
     CardReason reason = standing(demand, i);
-    Card card;
     if (reason == CardReason::kCount) {
       const Usage seen = ledger_.seen(i, demand.kind, demand.position);
-      card = card_for(demand, i);
+      Card& card = out.cards.emplace_back(card_for(demand, i));
       reason = judge(demand, seen, ledger_.entries(), card);
-      if (reason == CardReason::kCount && device.partitioned()) {
-        count_instances(demand, seen, card);
+      if (reason == CardReason::kCount) {
+        if (device.partitioned()) count_instances(demand, seen, card);
+        add_keys(demand, card, out);
+        continue;
       }
+      out.cards.pop_back();
     }
-    if (reason != CardReason::kCount) {
-      ++out.reject.count(reason);
-      continue;
-    }
-    add_keys(demand, card, out);
-    out.cards.push_back(card);
+    ++out.reject.count(reason);
   }
   if (!hami_mode_) return;
   const auto order = hami_.scan(demand, ledger_);
@@ -186,10 +186,15 @@ void Fitter::add_keys(const Demand& demand, Card& card, Survey& out) const {
     out.keys.push_back(0);  // the place in the scan, known later
     return;
   }
-  const Usage before = ledger_.total(card.device);
+  Usage with_own;
+  const Usage* before = &ledger_.base(card.device);
+  if (ledger_.touched(card.device)) {
+    with_own = ledger_.total(card.device);
+    before = &with_own;
+  }
   const Usage after =
       ledger_.total_with(card.device, {demand.position, demand.kind, card.slice, card.mig});
-  const DeviceView view{node_->spec.devices[card.device], before, after, request_.weights};
+  const DeviceView view{node_->spec.devices[card.device], *before, after, request_.weights};
   for (const DevicePolicy* policy : request_.device_policies) {
     out.keys.push_back(policy->key(view));
   }

@@ -97,12 +97,6 @@ bool Ledger::explained_one(std::uint32_t device) const {
   return !node_->spec.devices[device].partitioned() || node_->lost_instances <= own_lost_;
 }
 
-Usage Ledger::cost(const Slice& slice) {
-  Usage usage = slice.usage;
-  usage.slices = slice.mig ? slice.mig->size : 0;
-  return usage;
-}
-
 void Ledger::add(Share& share, const Slice& slice) {
   share.touched = true;
   const Usage usage = cost(slice);

@@ -105,7 +105,11 @@ class Ledger {
   Usage seen_with_share(std::uint32_t device, PositionKind kind, std::uint32_t position) const;
   Usage total_with_share(std::uint32_t device, const Slice& slice) const;
   static void add(Share& share, const Slice& slice);
-  static Usage cost(const Slice& slice);
+  static Usage cost(const Slice& slice) {
+    Usage usage = slice.usage;
+    usage.slices = slice.mig ? slice.mig->size : 0;
+    return usage;
+  }
   static Usage effective(const Share& share);
   void free_own(const Node& node, const OwnUse& own);
   bool explained_one(std::uint32_t device) const;

@@ -39,8 +39,8 @@ std::int64_t load_ppm(const Device& device, const Usage& used) {
   return terms == 0 ? 0 : sum / terms;
 }
 
-std::int64_t load_ppm(const Device& device, const Usage& used, const ScoreWeights& weights) {
-  if (weights == ScoreWeights{}) return load_ppm(device, used);
+std::int64_t weighted_load_ppm(const Device& device, const Usage& used,
+                               const ScoreWeights& weights) {
   Wide sum = 0;
   Wide total_weight = 0;
   const auto add = [&](std::int64_t weight, std::int64_t taken, std::int64_t total) {

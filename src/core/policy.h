@@ -27,7 +27,12 @@ struct ScoreWeights {
 /// down; a term whose total is 0 is left out). A device without any total scores 0.
 std::int64_t load_ppm(const Device& device, const Usage& used);
 /// The same with weights, renormalised over the terms that are there.
-std::int64_t load_ppm(const Device& device, const Usage& used, const ScoreWeights& weights);
+std::int64_t weighted_load_ppm(const Device& device, const Usage& used,
+                               const ScoreWeights& weights);
+inline std::int64_t load_ppm(const Device& device, const Usage& used, const ScoreWeights& weights) {
+  if (weights == ScoreWeights{}) return load_ppm(device, used);
+  return weighted_load_ppm(device, used, weights);
+}
 
 struct DeviceView {
   const Device& device;
