@@ -20,7 +20,7 @@ namespace {
 using namespace testing;
 using std::chrono::seconds;
 
-constexpr long kDefaultSteps = 100'000;
+constexpr long kDefaultSteps = 60'000;
 long wanted_steps() {
   const char* text = std::getenv("TESSERA_PROPERTY_STEPS");
   return text == nullptr ? kDefaultSteps : std::strtol(text, nullptr, 10);
