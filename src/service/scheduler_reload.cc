@@ -16,7 +16,7 @@ constexpr std::chrono::milliseconds kBeat{100};
 
 void Scheduler::connect_news() {
   books.on_room = [this](std::string_view node, std::string_view ns) { waker.room(node, ns); };
-  filter.on_placed = [this](const std::string& uid) { waker.settled(uid); };
+  filter.on_placed = [this](const std::string& uid) { waker.placed(uid); };
   filter.on_refused = [this](const std::string& uid) { waker.refused(uid); };
   waker.may_write = [this] { return leader.leads(); };
   if (options.device_config_file.empty()) return;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/place.h"
@@ -19,6 +20,7 @@ constexpr int kLooksPerTick = 16;
 /// A look over the whole cluster costs as much as a filter call.
 constexpr int kWideLooksPerTick = 2;
 constexpr std::chrono::milliseconds kPauseAfterDeferral{500};
+constexpr std::chrono::minutes kStrangerAfter{1};
 constexpr std::size_t kNodesPerRound = 64;
 constexpr std::size_t kNodesTried = 8;
 
@@ -48,9 +50,15 @@ void Waker::refused(const std::string& uid) {
   if (!options_.enabled || uid.empty()) return;
   auto [entry, is_new] = sleepers_.try_emplace(uid);
   entry->second.asleep = true;
+  entry->second.refused_at = clock_.mono();
   if (!is_new) return;
   entry->second.order = next_order_++;
   entry->second.pause = options_.first_pause;
+}
+
+void Waker::placed(const std::string& uid) {
+  const auto found = sleepers_.find(uid);
+  if (found != sleepers_.end()) found->second.asleep = false;
 }
 
 void Waker::settled(const std::string& uid) { sleepers_.erase(uid); }
@@ -74,6 +82,16 @@ void Waker::everything_is_new() {
 
 // ---- a round
 
+/// Pods that no watch has shown long after a filter call named them.
+void Waker::forget_strangers() {
+  const MonoTime now = clock_.mono();
+  for (auto entry = sleepers_.begin(); entry != sleepers_.end();) {
+    const bool stranger =
+        now - entry->second.refused_at > kStrangerAfter && books_.pod(entry->first) == nullptr;
+    entry = stranger ? sleepers_.erase(entry) : std::next(entry);
+  }
+}
+
 bool Waker::begin_round() {
   if (sleepers_.empty()) {
     nodes_.clear();
@@ -82,6 +100,7 @@ bool Waker::begin_round() {
     return false;
   }
   if (nodes_.empty() && namespaces_.empty() && !everywhere_) return false;
+  forget_strangers();
   round_ = {};
   round_.everywhere = std::exchange(everywhere_, false);
   round_.namespaces = std::exchange(namespaces_, {});

@@ -37,7 +37,9 @@ class Waker {
 
   /// A filter call found no node for it.
   void refused(const std::string& uid);
-  /// It has a node, has ended or is gone.
+  /// One found a node. It may be refused again before it is bound: its pause is kept.
+  void placed(const std::string& uid);
+  /// It is bound, has ended or is gone.
   void settled(const std::string& uid);
   /// Room has appeared on a node or under the quotas of a namespace; "" = not there.
   void room(std::string_view node, std::string_view ns);
@@ -54,7 +56,7 @@ class Waker {
   struct Sleeper {
     std::uint64_t order = 0;  ///< of first refusal
     bool asleep = true;       ///< refused since it was touched last
-    MonoTime not_before{};
+    MonoTime refused_at{}, not_before{};
     std::chrono::milliseconds pause{};
   };
   /// One pass over the sleepers, spread over several ticks.
@@ -66,6 +68,7 @@ class Waker {
     std::unique_ptr<core::Cluster> trial;  ///< the nodes, with those who were woken placed on them
   };
 
+  void forget_strangers();
   bool begin_round();
   void finish_round();
   bool look_at(const std::string& uid);

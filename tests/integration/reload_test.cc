@@ -132,7 +132,11 @@ TEST_F(ReloadTest, ASignalLooksAtOnce) {
 
 TEST_F(ReloadTest, OtherResourceNamesAreServedAndTheOldOnesNoLonger) {
   add_node("n1");
-  patch_node("n1", R"({"status":{"allocatable":{"example.com/gpu":"10"}}})");
+  ASSERT_EQ(api_->request("PATCH", "/api/v1/nodes/n1/status",
+                          R"({"status":{"allocatable":{"example.com/gpu":"10"}}})",
+                          "application/merge-patch+json")
+                .status,
+            200);
   start_with(config(0));
   const std::string pod =
       R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":"none","resources":{"limits":{"example.com/gpu":"1","example.com/gpumem":"3000"}}}]}})";
@@ -169,7 +173,7 @@ TEST_F(ReloadTest, ABindThatWaitsForItsLockIsFinished) {
   const std::string uid = add_pod("p", {.memory = 1000});
   EXPECT_FALSE(filter("p", {"n1"}).names_null);
   std::future<std::string> bound = bind_later("p", uid, "n1");
-  EXPECT_TRUE(eventually([&] { return metric("tessera_bind_waiting") == 1; }))
+  EXPECT_TRUE(eventually([&] { return metric("tessera_bind_queue_length") == 1; }))
       << get("/metrics").body;
   write(file(), config(500));
   wait_applied(1);
