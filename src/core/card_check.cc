@@ -96,4 +96,9 @@ CardReason CardCheck::has_room(const Demand& demand, const Device& device,
   return CardReason::kCount;
 }
 
+CardReason CardCheck::plainly(const Demand& demand, const Device& device, const Usage& seen) const {
+  const CardReason reason = open_for(demand, device, seen);
+  return reason != CardReason::kCount ? reason : has_room(demand, device, seen);
+}
+
 }  // namespace tessera::core

@@ -28,6 +28,8 @@ class CardCheck {
   /// What comes after it: memory and cores. On a partitioned card the places of instances decide,
   /// not sums of their rounded figures (N-10); only in HAMi's mode the sums are looked at as well.
   CardReason has_room(const Demand& demand, const Device& device, const Usage& seen) const;
+  /// Both, where nothing lies between them: no quota, no instances, no vendor's own check.
+  CardReason plainly(const Demand& demand, const Device& device, const Usage& seen) const;
 
  private:
   struct ModelVerdict {

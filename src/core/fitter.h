@@ -85,6 +85,7 @@ class Fitter {
   CardReason standing(const Demand& demand, std::uint32_t device);
   CardReason judge(const Demand& demand, const Usage& seen, std::span<const Ledger::Entry> taken,
                    Card& card);
+  Card& fill(const Demand& demand, std::uint32_t device, Card& card) const;
   Card card_for(const Demand& demand, std::uint32_t device) const;
   Reject empty_reject(const Demand& demand) const;
   void survey(const Demand& demand, Survey& out);

@@ -78,13 +78,19 @@ CardReason Fitter::judge(const Demand& demand, const Usage& seen,
   return vendor.rules.hooks->admit_card(device, seen, demand, vendor);
 }
 
-Fitter::Card Fitter::card_for(const Demand& demand, std::uint32_t device) const {
+Fitter::Card& Fitter::fill(const Demand& demand, std::uint32_t device, Card& card) const {
   const Device& d = node_->spec.devices[device];
-  Card card;
   card.device = device;
   card.index = d.index;
-  card.slice = {1, memory_of(demand, d), demand.cores};
+  card.slice.slots = 1;
+  card.slice.memory = memory_of(demand, d);
+  card.slice.cores = demand.cores;
   return card;
+}
+
+Fitter::Card Fitter::card_for(const Demand& demand, std::uint32_t device) const {
+  Card card;
+  return fill(demand, device, card);
 }
 
 void Fitter::survey(const Demand& demand, Survey& out) {
@@ -97,6 +103,8 @@ void Fitter::survey(const Demand& demand, Survey& out) {
   if (!admitted(demand, out.reject)) return;
   const VendorId vendor = list_.vendors[demand.vendor].id;
   const std::vector<Device>& devices = node_->spec.devices;
+  const bool plain = !quota_.active() && !has_hooks_;
+  Usage with_own;
   for (std::uint32_t i = 0; i < devices.size(); ++i) {
     const Device& device = devices[i];
     if (device.vendor != vendor) continue;
@@ -104,15 +112,24 @@ void Fitter::survey(const Demand& demand, Survey& out) {
     out.partitioned = out.partitioned || device.partitioned();
     CardReason reason = standing(demand, i);
     if (reason == CardReason::kCount) {
-      const Usage seen = ledger_.seen(i, demand.kind, demand.position);
-      Card& card = out.cards.emplace_back(card_for(demand, i));
-      reason = judge(demand, seen, ledger_.entries(), card);
-      if (reason == CardReason::kCount) {
-        if (device.partitioned()) count_instances(demand, seen, card);
-        add_keys(demand, card, out);
-        continue;
+      const bool touched = ledger_.touched(i);
+      if (touched) with_own = ledger_.seen(i, demand.kind, demand.position);
+      const Usage& seen = touched ? with_own : ledger_.base(i);
+      if (plain && !device.partitioned()) {
+        reason = check_.plainly(demand, device, seen);
+        if (reason == CardReason::kCount) {
+          add_keys(demand, fill(demand, i, out.cards.emplace_back()), out);
+          continue;
+        }
+      } else {
+        Card card;
+        reason = judge(demand, seen, ledger_.entries(), fill(demand, i, card));
+        if (reason == CardReason::kCount) {
+          if (device.partitioned()) count_instances(demand, Usage(seen), card);
+          add_keys(demand, out.cards.emplace_back(card), out);
+          continue;
+        }
       }
-      out.cards.pop_back();
     }
     ++out.reject.count(reason);
   }
