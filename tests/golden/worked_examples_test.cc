@@ -109,7 +109,7 @@ TEST(WorkedExamples, E7TiesGoToTheLowestIndex) {
     ASSERT_TRUE(demand);
     const auto outcome = core::place(cluster, demand->request, candidates);
     ASSERT_TRUE(outcome.decision) << policy;
-    EXPECT_EQ(vendors.encode(outcome.decision->allocation).front().second,
+    EXPECT_EQ(vendors.encode(outcome.decision->allocation, WallTime{}).front().second,
               "g0,NVIDIA,4000,0:g1,NVIDIA,4000,0:;")
         << policy;
   }
