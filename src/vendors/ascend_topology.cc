@@ -14,12 +14,20 @@ using Unit = std::vector<std::uint32_t>;
 struct Group {
   std::int64_t id = Device::kNoGroup;
   std::vector<const Unit*> units;
+  bool mixed = false;  ///< a unit whose own chips are of different groups
 };
+
+bool is_mixed(const std::vector<Device>& devices, const Unit& unit) {
+  return std::any_of(unit.begin(), unit.end(), [&](std::uint32_t card) {
+    return devices[card].group != devices[unit.front()].group;
+  });
+}
 
 std::vector<Group> groups_of(const std::vector<Device>& devices, const std::vector<Unit>& units) {
   std::vector<Group> groups;
   for (const Unit& unit : units) {
-    const std::int64_t id = devices[unit.front()].group;
+    const bool mixed = is_mixed(devices, unit);
+    const std::int64_t id = mixed ? Device::kNoGroup : devices[unit.front()].group;
     const auto known = id == Device::kNoGroup
                            ? groups.end()
                            : std::find_if(groups.begin(), groups.end(),
@@ -27,20 +35,25 @@ std::vector<Group> groups_of(const std::vector<Device>& devices, const std::vect
     if (known != groups.end()) {
       known->units.push_back(&unit);
     } else {
-      groups.push_back({id, {&unit}});
+      groups.push_back({id, {&unit}, mixed});
     }
   }
   return groups;
 }
 
-/// The smallest group that holds `count` units; without one, the largest.
+/// The smallest group that holds `count` units, rather not a mixed unit; without one, the largest.
+bool suits_better(const Group& a, const Group& b, std::size_t count) {
+  const bool a_holds = a.units.size() >= count, b_holds = b.units.size() >= count;
+  if (a_holds != b_holds) return a_holds;
+  if (!a_holds && a.units.size() != b.units.size()) return a.units.size() > b.units.size();
+  if (a.mixed != b.mixed) return b.mixed;
+  return a.units.size() < b.units.size();
+}
+
 std::vector<Group>::iterator best_group(std::vector<Group>& groups, std::size_t count) {
   auto best = groups.begin();
   for (auto at = std::next(groups.begin()); at != groups.end(); ++at) {
-    const bool holds = at->units.size() >= count, best_holds = best->units.size() >= count;
-    const bool better = holds && best_holds ? at->units.size() < best->units.size()
-                                            : at->units.size() > best->units.size();
-    if (better) best = at;
+    if (suits_better(*at, *best, count)) best = at;
   }
   return best;
 }

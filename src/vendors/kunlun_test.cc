@@ -218,9 +218,9 @@ TEST_F(Kunlun, CardNumbersAreThoseOfTheLastContainer) {  // weak point 8
   const Placed got = scene_.place(
       pod_of({container_of(cards(1)), container_of({}), container_of(cards(2)), container_of({})}));
   EXPECT_EQ(got.text(kCardText),
-            "n-kunlun-0,kunlun,98304,100:;;n-kunlun-4,kunlun,98304,100:n-kunlun-5,kunlun,98304,100:"
+            "n-kunlun-0,kunlun,98304,100:;;n-kunlun-1,kunlun,98304,100:n-kunlun-2,kunlun,98304,100:"
             ";;");
-  EXPECT_EQ(got.text("BAIDU_COM_DEVICE_IDX"), "4,5");
+  EXPECT_EQ(got.text("BAIDU_COM_DEVICE_IDX"), "1,2");
 }
 
 TEST_F(Kunlun, RefusalsNameOneReasonOnly) {
@@ -254,7 +254,7 @@ TEST_F(Kunlun, Case222IdsUnderTwoNames) {
       << "in conflict no card is accepted";
   EXPECT_EQ(chosen({{"baidu.com/nouse-gpuuuid", "n-kunlun-0"},
                     {"hami.io/no-use-xpu-uuid", "n-kunlun-1"}}),
-            "4");
+            "2");
 }
 
 TEST_F(Kunlun, Examples15And16ScoreOfHami) {
