@@ -1,5 +1,5 @@
 // The part of Fitter that walks the cards in a given order: for HAMi's mode, quotas, instances,
-// links, and vendors that choose for themselves. Source: spec/devices/nvidia.md sections 10 to 12
+// links, and vendors that choose for themselves. Source: spec/devices, sections 10 to 12
 // with weak points N-6 and N-7.
 #include <algorithm>
 #include <map>

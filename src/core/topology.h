@@ -1,4 +1,4 @@
-/// Which cards belong together by their link scores. Source: spec/devices/nvidia.md section 11,
+/// Which cards belong together by their link scores. Source: spec/devices, section 11,
 /// weak points N-6, N-7. Thread rule: pure functions.
 #pragma once
 
@@ -24,9 +24,9 @@ std::int64_t link_score(const NodeSpec& node, std::uint32_t from, std::uint32_t 
 std::int64_t linked_value(const NodeSpec& node, std::span<const std::uint32_t> chosen,
                           std::span<const std::uint32_t> candidates, ScoreMode mode);
 
-/// Places (ascending) in `candidates` of the best `count` of them; equal sets: the one that comes
-/// first in the order of the candidates. `candidates` are indices into node.devices, best first,
-/// at least `count`; a partitioned card may occur several times.
+/// Places (in rising order) in `candidates` of the best `count` of them; equal sets: the one that
+/// comes first in the order of the candidates. `candidates` are indices into node.devices, best
+/// first, at least `count`; a partitioned card may occur several times.
 std::vector<std::uint32_t> best_linked(const NodeSpec& node,
                                        std::span<const std::uint32_t> candidates, std::size_t count,
                                        ScoreMode mode);
