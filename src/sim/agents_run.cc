@@ -19,6 +19,8 @@ constexpr std::string_view kLockKey = "hami.io/mutex.lock", kPhaseKey = "hami.io
 constexpr std::string_view kRunForKey = "tessera.io/run-for";
 constexpr std::string_view kMergePatch = "application/merge-patch+json";
 constexpr int kReleaseTries = 5;
+constexpr int kNotFound = 404;
+constexpr std::chrono::milliseconds kReadAgain{50};
 constexpr std::string_view kAdmissionError = "UnexpectedAdmissionError";
 
 std::string value_of(const k8s::StringMap& map, std::string_view key) {
@@ -187,6 +189,8 @@ void Agents::Impl::serve(const std::string& name, const std::string& uid) {
        [this, name, uid](const client::ApiResponse& response) {
          PodEntry* served = find(uid);
          if (served == nullptr) return end_serving(name, uid);
+         if (!response.ok() && response.status != kNotFound)  // the kubelet waits for its answer
+           return later(kReadAgain, [this, name, uid] { serve(name, uid); });
          served->lock = lock_of(response).lock;
          const k8s::Pod& pod = served->pod;
          if (served->stalled && !owned_by(served->lock, pod.ns, pod.name)) {
@@ -288,6 +292,8 @@ void Agents::Impl::check_lock_later(const k8s::Pod& pod, const std::string& lock
 void Agents::Impl::release_lock(const std::string& node, const std::string& uid,
                                 const std::string& ns, const std::string& name, int tries) {
   send({.method = "GET", .path = node_path(node)}, [=, this](const client::ApiResponse& read) {
+    if (!read.ok() && read.status != kNotFound && tries > 1)
+      return release_lock(node, uid, ns, name, tries - 1);
     const LockView view = lock_of(read);
     if (!owned_by(view.lock, ns, name)) return end_serving(node, uid);
     client::ApiRequest request{

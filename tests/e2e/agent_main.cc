@@ -26,9 +26,10 @@ std::atomic<bool> stop_requested{false};  // a signal handler cannot take parame
 using Flags = std::map<std::string, std::string, std::less<>>;
 
 Flags read_flags(int argc, char** argv) {
-  Flags flags{{"nodes", "10"}, {"devices", "8"},   {"delay", "20ms"}, {"memory", "81920"},
-              {"slots", "10"}, {"kubeconfig", ""}, {"report", ""},    {"run-for", "0"},
-              {"delete", "0"}, {"prefix", "node"}, {"batch", "64"}};
+  Flags flags{{"nodes", "10"},       {"devices", "8"},   {"delay", "20ms"}, {"memory", "81920"},
+              {"slots", "10"},       {"kubeconfig", ""}, {"report", ""},    {"run-for", "0"},
+              {"delete", "0"},       {"prefix", "node"}, {"batch", "64"},   {"init-for", "0"},
+              {"lock-timeout", "5m"}};
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     const std::size_t equals = word.find('=');
@@ -96,9 +97,12 @@ int main(int argc, char** argv) {
   const auto credentials = tessera::client::load_kubeconfig(flags.find("kubeconfig")->second);
   const auto delay = tessera::parse_duration(flags.find("delay")->second);
   const auto run_for = tessera::parse_duration(flags.find("run-for")->second);
+  const auto init_for = tessera::parse_duration(flags.find("init-for")->second);
+  const auto lock_timeout = tessera::parse_duration(flags.find("lock-timeout")->second);
   for (const auto* error :
        {credentials ? nullptr : &credentials.error(), delay ? nullptr : &delay.error(),
-        run_for ? nullptr : &run_for.error()}) {
+        run_for ? nullptr : &run_for.error(), init_for ? nullptr : &init_for.error(),
+        lock_timeout ? nullptr : &lock_timeout.error()}) {
     if (error == nullptr) continue;
     std::fprintf(stderr, "%s\n", error->what.c_str());
     return 2;
@@ -109,6 +113,8 @@ int main(int argc, char** argv) {
   tessera::sim::AgentOptions options;
   options.allocate_delay = *delay;
   options.run_for = *run_for;
+  options.init_for = *init_for;
+  options.lock_timeout = *lock_timeout;
   options.delete_finished = number(flags, "delete") != 0;
   tessera::sim::Agents agents(api, options, clock);
   const long nodes = number(flags, "nodes");
