@@ -11,7 +11,6 @@ namespace {
 
 using core::CardReason;
 using core::Device;
-using core::ScoreMode;
 using core::Usage;
 
 bool lists_accept(const core::AskedVendor& vendor, const std::string& id) {
