@@ -19,10 +19,10 @@ TEST_F(RestartTest, ReadyOnlyWhenBothListsAreComplete) {
       eventually([&] { return get("/readyz").body == "not ready: pods are not listed yet"; }));
   EXPECT_EQ(get("/readyz").status, 503);
   EXPECT_FALSE(server_->ready());
-  EXPECT_EQ(metric("tessera_cache_synced"), 0);
+  EXPECT_EQ(metric(R"(tessera_cache_synced{resource="pods"})"), 0);
   api_->clear_faults();
   EXPECT_TRUE(eventually([&] { return get("/readyz").status == 200; }, seconds(10)));
-  EXPECT_EQ(metric("tessera_cache_synced"), 1);
+  EXPECT_EQ(metric(R"(tessera_cache_synced{resource="pods"})"), 1);
 }
 
 TEST_F(RestartTest, AFilterBeforeTheListsWaitsAndIsAnsweredRightAway) {
