@@ -21,7 +21,8 @@ void PodWatch::pod_changed(const PodRecord& pod) {
 
 void PodWatch::follow_agent(const PodRecord& pod, bool alive) {
   const PodFact& fact = pod.fact;
-  if (alive && !fact.node.empty() && fact.bind_phase == kAllocating) {
+  // Some agents never write a phase: a pod that runs was served.
+  if (alive && !fact.node.empty() && !fact.started && fact.bind_phase == kAllocating) {
     pending_.insert_or_assign(fact.uid, Pending{fact.node, fact.bind_time});
     return;
   }

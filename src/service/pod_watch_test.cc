@@ -80,6 +80,15 @@ TEST_F(PodWatchTest, ADeletedPodIsNoLongerPending) {
   EXPECT_TRUE(has("tessera_allocate_duration_seconds_count 0"));
 }
 
+TEST_F(PodWatchTest, AnAgentThatWritesNoPhaseIsDoneWhenThePodRuns) {
+  books_.apply(pod("allocating"));
+  PodFact running = pod("allocating");
+  running.started = true;
+  books_.apply(std::move(running));
+  EXPECT_TRUE(watch_.allocating().empty());
+  EXPECT_TRUE(has("tessera_allocate_duration_seconds_count 0"));
+}
+
 TEST_F(PodWatchTest, Case104APodThatPassedTheWebhookByIsFound) {
   books_.apply(pod("", false));
   EXPECT_EQ(watch_.unassigned(), 1U);

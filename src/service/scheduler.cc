@@ -95,6 +95,7 @@ void Scheduler::connect() {
     binder.pump(node);
     keeper.sweep(node);
   };
+  pod_watch.on_unassigned = [this](const PodRecord& pod) { tell_unassigned(pod); };
   keeper.on_news = [this](const std::string& node) { binder.pump(node); };
   keeper.is_busy = [this](const std::string& node) { return binder.has_work(node); };
   caches->on_synced = [this] {

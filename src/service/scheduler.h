@@ -86,6 +86,7 @@ class Scheduler {
   // Pages of metrics: scheduler_scrape.cc.
   ScrapeFigures figures();  // state thread
   Camera camera_;           // scrape worker
+  void tell_unassigned(const PodRecord& pod);
   // Another vendor table, wake-ups: scheduler_reload.cc.
   void connect_news();
   void adopt(const std::shared_ptr<const vendors::Vendors>& table);

@@ -1,3 +1,6 @@
+/// What the scheduler shows of itself: pages of metrics, and pods that passed it by.
+#include <fmt/format.h>
+
 #include <chrono>
 #include <utility>
 
@@ -23,6 +26,20 @@ ScrapeFigures Scheduler::figures() {
     out.caches.push_back({std::move(cache.resource), objects, cache.complete});
   }
   return out;
+}
+
+/// Case 104: the webhook did not see the pod, so a scheduler that knows no shared devices placed
+/// it.
+void Scheduler::tell_unassigned(const PodRecord& pod) {
+  if (!leader.leads()) return;
+  const PodFact& fact = pod.fact;
+  log::warn("a pod that asks for devices was bound without any",
+            {{"pod", fact.ns + "/" + fact.name}, {"node", fact.node}});
+  events.write({"Pod", fact.ns, fact.name, fact.uid}, EventType::kWarning, "DevicesNotAssigned",
+               fmt::format("the pod asks for shared devices and was bound to {} without any: it "
+                           "did not pass the admission webhook, or names another scheduler. It "
+                           "will fail there; delete it and create it anew",
+                           fact.node));
 }
 
 std::optional<std::string> Scheduler::metrics_page() {

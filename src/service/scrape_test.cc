@@ -129,8 +129,8 @@ TEST(ScrapePage, Case160ACardWithoutMemoryHasNoShare) {
   const std::string text = page_of(picture_of({node_with({card("GPU-0", 0)})})).text;
   EXPECT_EQ(lines_of(text, "hami_node_gpu_memory_allocated_ratio{").size(), 0U);
   EXPECT_EQ(lines_of(text, "hami_gpu_memory_limit_bytes{").size(), 1U);
-  EXPECT_THAT(text, Not(HasSubstr("nan")));
-  EXPECT_THAT(text, Not(HasSubstr("inf")));
+  EXPECT_THAT(text, Not(HasSubstr("} nan")));
+  EXPECT_THAT(text, Not(HasSubstr("} inf")));
 }
 
 TEST(ScrapePage, Case161EqualRowsAreOneAndCounted) {

@@ -89,7 +89,8 @@ std::optional<std::string> quota_objection(const core::QuotaBook& quotas,
                                            const vendors::Vendors& vendors) {
   if (!quotas.limits(request.subject.ns)) return std::nullopt;
   const auto excess = quotas.excess(request.subject, core::quota_needs(request));
-  if (!excess) return std::nullopt;
+  // The picture may still be one of another vendor table.
+  if (!excess || excess->vendor.v >= vendors.all().size()) return std::nullopt;
   const vendors::Vendor& vendor = vendors.at(excess->vendor);
   const bool scaled = excess->kind == core::QuotaKind::kMemory && vendor.memory_factor > 1;
   const Unit unit{scaled ? vendor.memory_factor : 1};
