@@ -1,5 +1,7 @@
 #include "child_process.h"
 
+#include <fmt/format.h>
+
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -83,15 +85,15 @@ bool ChildProcess::ended() const {
   return id_ == 0;
 }
 
-Result<std::uint16_t> ChildProcess::announced_port() const {
+Result<std::uint16_t> ChildProcess::announced_port(std::string_view name) const {
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while (std::chrono::steady_clock::now() < end && !ended()) {
     const std::string log = content_of(log_file_);
     const auto line = log.find("\"msg\":\"serving\"");
     const auto whole = line == std::string::npos ? line : log.find('\n', line);
     if (whole != std::string::npos) {
-      const auto port =
-          text::parse_int(digits_after(std::string_view(log).substr(line), "\"port\":"), 32);
+      const auto port = text::parse_int(
+          digits_after(std::string_view(log).substr(line), fmt::format("\"{}\":", name)), 32);
       if (!port) return tl::unexpected(port.error());
       return static_cast<std::uint16_t>(*port);
     }

@@ -36,9 +36,9 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  /// The number that follows `"port":` in the log line with the message "serving"; waits for it at
-  /// most 30 s.
-  Result<std::uint16_t> announced_port() const;
+  /// The number that follows `"<name>":` in the log line with the message "serving"; waits for it
+  /// at most 30 s.
+  Result<std::uint16_t> announced_port(std::string_view name = "port") const;
   /// A line of /proc/<id>/status in kB, e.g. "VmRSS"; 0 when it is not there.
   std::int64_t memory_kb(std::string_view name) const;
 

@@ -6,12 +6,18 @@
 //   filter_http_bench [--program=build/tessera] [--runs=5] [--calls=5000] [--warm-up=500]
 //   [--nodes=1000] [--pods-per-node=4]
 //                     [--node-policy=binpack] [--device-policy=spread] [--pause-us=1000]
+//   [--pairs=0] [--scrape-ms=1000]
+// With --pairs=N instead of the runs: N times a server without events, scrapes and self-check, then
+// one with all of them (a page of metrics every --scrape-ms, 0 = one after the other), and the
+// ratio of their p99.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -40,6 +46,7 @@ struct Options {
   std::string program;
   std::int64_t runs = 5, calls = 5000, warm_up = 500, nodes = 1000, pods_per_node = 4;
   std::int64_t pause_us = 1000;
+  std::int64_t pairs = 0, scrape_ms = 1000;
   std::string node_policy = "binpack", device_policy = "spread";
 };
 
@@ -47,7 +54,8 @@ Status set_option(Options& options, std::string_view name, std::string_view valu
   const std::pair<std::string_view, std::int64_t*> numbers[] = {
       {"runs", &options.runs},         {"calls", &options.calls},
       {"nodes", &options.nodes},       {"warm-up", &options.warm_up},
-      {"pause-us", &options.pause_us}, {"pods-per-node", &options.pods_per_node}};
+      {"pause-us", &options.pause_us}, {"pods-per-node", &options.pods_per_node},
+      {"pairs", &options.pairs},       {"scrape-ms", &options.scrape_ms}};
   for (const auto& [key, target] : numbers) {
     if (key != name) continue;
     const auto number = text::parse_int(value, 64);
@@ -107,6 +115,7 @@ sim::ScenarioNode make_node(std::int64_t n) {
     card.mode = "hami-core";
     card.numa = static_cast<std::uint32_t>(i / 4);
     card.healthy = true;
+    card.vendor = VendorId{0};
     node.devices.push_back(std::move(card));
   }
   return node;
@@ -136,7 +145,9 @@ class Stage {
     api_ = std::move(*api);
     for (std::int64_t n = 0; n < options_.nodes; ++n) {
       scenario_.nodes.push_back(make_node(n));
-      if (auto status = create("/api/v1/nodes", sim::node_object(scenario_.nodes.back())); !status)
+      if (auto status =
+              create("/api/v1/nodes", sim::node_object(scenario_, scenario_.nodes.back()));
+          !status)
         return status;
       names_.push_back(node_name(n));
     }
@@ -144,7 +155,7 @@ class Stage {
       auto pod = make_pod(fmt::format("running-{:06}", i));
       const std::int64_t n = i % options_.nodes;
       pod.node = node_name(n);
-      pod.cards = {{card_id(n, i / options_.nodes % kCards)}};
+      pod.cards = {{sim::ScenarioPod::Held{.id = card_id(n, i / options_.nodes % kCards)}}};
       const auto uid = fmt::format("running-uid-{:06}", i);
       if (auto status = create(kPods, sim::pod_object(scenario_, pod, uid)); !status) return status;
     }
@@ -264,32 +275,126 @@ Status wait_ready(std::uint16_t port) {
   return fail(Code::kUnavailable, "the server was not ready after 60 s");
 }
 
+/// A server on the stage's cluster, ready.
+struct Served {
+  std::unique_ptr<ChildProcess> child;
+  std::uint16_t port = 0, metrics_port = 0;
+};
+
+Result<Served> serve(const Options& options, const Folder& folder, const std::string& log,
+                     const std::vector<std::string>& more) {
+  std::vector<std::string> command = {options.program,
+                                      "serve",
+                                      "--kubeconfig=" + folder.file("kubeconfig"),
+                                      "--http_bind=127.0.0.1:0",
+                                      "--metrics-bind-address=127.0.0.1:0",
+                                      "--scheduler-name=hami-scheduler",
+                                      "--node-scheduler-policy=" + options.node_policy,
+                                      "--gpu-scheduler-policy=" + options.device_policy};
+  command.insert(command.end(), more.begin(), more.end());
+  auto child = ChildProcess::start(command, folder.file(log));
+  if (!child) return tl::unexpected(child.error());
+  const auto port = (*child)->announced_port();
+  if (!port) return tl::unexpected(port.error());
+  const auto metrics_port = (*child)->announced_port("metrics_port");
+  if (!metrics_port) return tl::unexpected(metrics_port.error());
+  if (auto status = wait_ready(*port); !status) return tl::unexpected(status.error());
+  return Served{std::move(*child), *port, *metrics_port};
+}
+
+/// Fetches pages of metrics until it is stopped.
+class Scraper {
+ public:
+  Scraper(std::uint16_t port, std::chrono::milliseconds pause)
+      : thread_([this, port, pause] { work(port, pause); }) {}
+  ~Scraper() { stop(); }
+  void stop() {
+    done_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  std::string text() const {
+    return fmt::format("{} pages of {} bytes, each in {}", pages_.count(), size_, pages_.text());
+  }
+
+ private:
+  void work(std::uint16_t port, std::chrono::milliseconds pause) {
+    auto client = LoadClient::connect(port);
+    while (client && !done_) {
+      const auto answer = (*client)->exchange(get("/metrics"));
+      if (!answer) return;
+      pages_.add(answer->time);
+      size_ = answer->body.size();
+      std::this_thread::sleep_for(pause);
+    }
+  }
+  std::atomic<bool> done_{false};
+  Latencies pages_;
+  std::size_t size_ = 0;
+  std::thread thread_;  // last: it uses everything above
+};
+
+Result<Latencies> measure_observed(const Options& options, Stage& stage, const Served& served) {
+  Scraper scraper(served.metrics_port, std::chrono::milliseconds(options.scrape_ms));
+  auto run = measure_filter(options, stage, served.port);
+  if (!run) return tl::unexpected(run.error());
+  scraper.stop();
+  fmt::print("          {}\n", scraper.text());
+  return std::move(run->filter);
+}
+
+/// The same calls without and with everything that looks on.
+Status run_pairs(const Options& options, Stage& stage, const Folder& folder) {
+  std::vector<double> ratios;
+  for (std::int64_t i = 0; i < options.pairs; ++i) {
+    Latencies quiet;
+    {
+      const auto served = serve(options, folder, fmt::format("quiet-{}", i),
+                                {"--events=false", "--self-check-interval=0s"});
+      if (!served) return tl::unexpected(served.error());
+      auto run = measure_filter(options, stage, served->port);
+      if (!run) return tl::unexpected(run.error());
+      quiet = std::move(run->filter);
+    }
+    const auto served =
+        serve(options, folder, fmt::format("observed-{}", i), {"--self-check-interval=1s"});
+    if (!served) return tl::unexpected(served.error());
+    const auto observed = measure_observed(options, stage, *served);
+    if (!observed) return tl::unexpected(observed.error());
+    ratios.push_back(static_cast<double>(observed->percentile(99).count()) /
+                     static_cast<double>(quiet.percentile(99).count()));
+    fmt::print("pair {}    quiet     {}\n          observed  {}   p99 x {:.3f}\n", i + 1,
+               quiet.text(), observed->text(), ratios.back());
+    std::fflush(stdout);
+  }
+  std::sort(ratios.begin(), ratios.end());
+  fmt::print("median of the ratios of p99: {:.3f}\n", ratios[ratios.size() / 2]);
+  return {};
+}
+
+void print_setting(const Options& options) {
+  fmt::print(
+      "filter over HTTP: {} nodes x {} cards of {} MiB, {} device pods, {} names a call\n"
+      "pod: 1 card, {} MiB, {} cores; policies: nodes {}, devices {}; no agents; {} calls after "
+      "{}\n",
+      options.nodes, kCards, kCardMemory, options.nodes * options.pods_per_node, options.nodes,
+      kPodMemory, kPodCores, options.node_policy, options.device_policy, options.calls,
+      options.warm_up);
+}
+
 Status run_all(const Options& options) {
   Stage stage(options);
   if (auto status = stage.fill(); !status) return status;
   const Folder folder;
   std::ofstream(folder.file("kubeconfig")) << stage.kubeconfig();
-  const auto child = ChildProcess::start(
-      {options.program, "serve", "--kubeconfig=" + folder.file("kubeconfig"),
-       "--http_bind=127.0.0.1:0", "--metrics-bind-address=127.0.0.1:0",
-       "--scheduler-name=hami-scheduler", "--node-scheduler-policy=" + options.node_policy,
-       "--gpu-scheduler-policy=" + options.device_policy},
-      folder.file("log"));
-  if (!child) return tl::unexpected(child.error());
-  const auto port = (*child)->announced_port();
-  if (!port) return tl::unexpected(port.error());
-  if (auto status = wait_ready(*port); !status) return status;
-  fmt::print(
-      "filter over HTTP: {} nodes x {} cards of {} MiB, {} device pods, {} names a call\n"
-      "pod: 1 card, {} MiB, {} cores; policies: nodes {}, devices {}; no agents; {} calls after "
-      "{}\n"
-      "memory when ready: {} kB resident\n",
-      options.nodes, kCards, kCardMemory, options.nodes * options.pods_per_node, options.nodes,
-      kPodMemory, kPodCores, options.node_policy, options.device_policy, options.calls,
-      options.warm_up, (*child)->memory_kb("VmRSS"));
+  print_setting(options);
+  if (options.pairs > 0) return run_pairs(options, stage, folder);
+  const auto served = serve(options, folder, "log", {});
+  if (!served) return tl::unexpected(served.error());
+  const ChildProcess& child = *served->child;
+  fmt::print("memory when ready: {} kB resident\n", child.memory_kb("VmRSS"));
   std::optional<Run> best;
   for (std::int64_t i = 0; i < options.runs; ++i) {
-    auto run = measure_filter(options, stage, *port);
+    auto run = measure_filter(options, stage, served->port);
     if (!run) return tl::unexpected(run.error());
     fmt::print("run {}    filter  {}\n", i + 1, run->filter.text());
     const auto floor = measure_floor(options, *run);
@@ -302,8 +407,8 @@ Status run_all(const Options& options) {
     fmt::print("best     filter  {}   ({} bytes there, {} back)\n", best->filter.text(),
                best->request_size, best->answer_size);
   }
-  fmt::print("memory at the end: {} kB resident, {} kB at most\n", (*child)->memory_kb("VmRSS"),
-             (*child)->memory_kb("VmHWM"));
+  fmt::print("memory at the end: {} kB resident, {} kB at most\n", child.memory_kb("VmRSS"),
+             child.memory_kb("VmHWM"));
   return {};
 }
 

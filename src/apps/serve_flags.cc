@@ -155,6 +155,7 @@ void add_leader_flags(CLI::App& app, CommandLine& line) {
 
 void add_upkeep_flags(CLI::App& app, CommandLine& line) {
   service::ServeOptions& o = line.serve;
+  add_switch(app, "--events", o.events, "write events on pods and nodes");
   add_switch(app, "--legacy-metrics", o.legacy_metrics,
              "HAMi's names of metrics up to 2.8 in addition");
   add_switch(app, "--wake-up-pending", o.wake_up_pending,

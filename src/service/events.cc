@@ -40,16 +40,18 @@ void write_target(json::Writer& w, const EventTarget& target) {
 }  // namespace
 
 Events::Events(client::ApiClient& api, const Clock& clock, std::string component,
-               obs::Metrics& metrics)
+               obs::Metrics& metrics, bool enabled)
     : api_(api),
       clock_(clock),
       component_(component.empty() ? "tessera" : std::move(component)),
+      enabled_(enabled),
       written_(metrics.counter("tessera_events_written_total", "Events handed to the API client.")),
       merged_(metrics.counter("tessera_events_merged_total",
                               "Repeated events that were only counted.")) {}
 
 void Events::write(const EventTarget& target, EventType type, std::string_view reason,
                    std::string message) {
+  if (!enabled_) return;
   message = cut(std::move(message));
   const std::string key = fmt::format(
       "{}/{}/{}/{}", target.kind, target.uid.empty() ? target.name : target.uid, target.ns, reason);

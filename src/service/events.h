@@ -26,7 +26,9 @@ struct EventTarget {
 
 class Events {
  public:
-  Events(client::ApiClient& api, const Clock& clock, std::string component, obs::Metrics& metrics);
+  /// Not enabled: nothing is written.
+  Events(client::ApiClient& api, const Clock& clock, std::string component, obs::Metrics& metrics,
+         bool enabled = true);
 
   void write(const EventTarget& target, EventType type, std::string_view reason,
              std::string message);
@@ -46,6 +48,7 @@ class Events {
   client::ApiClient& api_;
   const Clock& clock_;
   std::string component_;
+  bool enabled_;
   std::uint64_t serial_ = 0;
   std::unordered_map<std::string, Known> known_;
   std::deque<std::string> order_;
