@@ -139,7 +139,7 @@ TEST(CommandLine, EveryFlagOfHamisTableIsAccepted) {
                                   "--logtostderr=true",
                                   "--alsologtostderr",
                                   "--log_dir=",
-                                  "--log_file=",
+                                  "--log_file=/var/log/x",
                                   "--log_file_max_size=1800",
                                   "--add_dir_header",
                                   "--skip_headers",

@@ -96,7 +96,11 @@ TEST_F(ExplainTest, WrongQuestionsAreAnsweredWithTheFieldAndTheValue) {
   expect(explain("name=p&limit=many"), "\"many\"");
   expect(post("/v1/explain", "{"), "JSON");
   expect(post("/v1/explain", R"({"kind":"Pod"})"), "spec");
-  expect(post("/v1/explain", pod_json("p", {.count = -1})), "nvidia.com/gpu");
+  expect(
+      post(
+          "/v1/explain",
+          R"({"spec":{"containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":"-1"}}}]}})"),
+      "nvidia.com/gpu");
   expect(post("/v1/simulate", "[]"), "pods");
   expect(post("/v1/simulate", R"({"pods":[],"nodes":3})"), "nodes");
   expect(post("/v1/simulate", R"({"pods":[],"nodes":[{}]})"), "nodes[0]");
