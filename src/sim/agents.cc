@@ -139,7 +139,7 @@ void Agents::Impl::start() {
 
 /// Invariant 8, from time to time.
 void Agents::Impl::watch_locks() {
-  const auto oldest = options_.lock_timeout + options_.lock_budget;
+  const auto oldest = options_.lock_timeout + options_.lock_slack + options_.lock_budget;
   later(std::max<std::chrono::milliseconds>(options_.lock_timeout / 2, kLockWatchPeriod),
         [=, this] {
           send({.path = "/api/v1/nodes"}, [=, this](const client::ApiResponse& response) {

@@ -49,8 +49,9 @@ struct AgentOptions {
   /// How long the init containers of a pod take; 0 = over by the first status.
   std::chrono::milliseconds init_for{0};
   bool delete_finished = false;
-  /// A lock older than this is a broken invariant.
-  std::chrono::milliseconds lock_timeout{300'000};
+  /// The scheduler's node lock timeout. An agent that comes later has lost its lock and refuses the
+  /// pod; a lock that is older and still there breaks an invariant (once lock_slack is over, too).
+  std::chrono::milliseconds lock_timeout{300'000}, lock_slack{2'000};
   /// How long after the end of Allocate its lock may still be there.
   std::chrono::milliseconds lock_budget{20'000};
   /// How long after a change of registration pods may come that were placed by the one before.

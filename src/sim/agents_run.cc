@@ -15,7 +15,8 @@
 namespace tessera::sim {
 namespace {
 
-constexpr std::string_view kLockKey = "hami.io/mutex.lock", kPhaseKey = "hami.io/bind-phase";
+constexpr std::string_view kLockKey = "hami.io/mutex.lock", kPhaseKey = "hami.io/bind-phase",
+                           kBindTimeKey = "hami.io/bind-time";
 constexpr std::string_view kRunForKey = "tessera.io/run-for";
 constexpr std::string_view kMergePatch = "application/merge-patch+json";
 constexpr int kReleaseTries = 5;
@@ -193,15 +194,54 @@ void Agents::Impl::serve(const std::string& name, const std::string& uid) {
            return later(kReadAgain, [this, name, uid] { serve(name, uid); });
          served->lock = lock_of(response).lock;
          const k8s::Pod& pod = served->pod;
-         if (served->stalled && !owned_by(served->lock, pod.ns, pod.name)) {
-           fail_admission(*served, "Allocate failed: the lock was taken away meanwhile");
-           return end_serving(name, uid);
-         }
-         checker_.allocate(pod, served->lock, clock_.wall(), options_.lock_timeout);
-         const bool late = nodes_[name].how == Misbehaviour::kLate;
-         later(late ? options_.late_delay : options_.allocate_delay,
-               [this, name, uid] { allocate(name, uid); });
+         if (owned_by(served->lock, pod.ns, pod.name)) return begin_allocate(name, uid);
+         if (served->stalled) return give_up(name, uid);
+         confirm_owner(name, uid);
        });
+}
+
+/// The lock of a pod that is being deleted before it ran may be gone already; our watch may be
+/// behind.
+void Agents::Impl::confirm_owner(const std::string& name, const std::string& uid) {
+  const PodEntry* entry = find(uid);
+  if (entry == nullptr) return end_serving(name, uid);
+  send({.method = "GET", .path = pod_path(entry->pod)},
+       [this, name, uid](const client::ApiResponse& response) {
+         json::Parser parser;
+         const Result<json::Value> value = parser.parse(std::string_view(response.body));
+         const Result<k8s::Pod> pod =
+             response.ok() && value ? k8s::decode_pod(*value) : fail(Code::kNotFound, "gone");
+         const bool alive = pod && pod->uid == uid && !pod->terminating && !pod->finished();
+         if (!alive && (response.ok() || response.status == kNotFound))
+           return end_serving(name, uid);
+         if (too_late(uid)) return give_up(name, uid);
+         begin_allocate(name, uid);
+       });
+}
+
+/// Bound so long ago that the scheduler has taken the agent for dead.
+bool Agents::Impl::too_late(const std::string& uid) {
+  const PodEntry* entry = find(uid);
+  if (entry == nullptr) return true;
+  const auto bound = text::parse_int(value_of(entry->pod.annotations, kBindTimeKey), 64);
+  const auto age = clock_.wall() - WallTime(std::chrono::seconds(bound.value_or(0)));
+  return bound && age + std::chrono::seconds(1) > options_.lock_timeout;
+}
+
+void Agents::Impl::give_up(const std::string& name, const std::string& uid) {
+  if (PodEntry* entry = find(uid))
+    fail_admission(*entry, "Allocate failed: the lock was taken away meanwhile");
+  end_serving(name, uid);
+}
+
+void Agents::Impl::begin_allocate(const std::string& name, const std::string& uid) {
+  const PodEntry* entry = find(uid);
+  if (entry == nullptr) return end_serving(name, uid);
+  checker_.allocate(entry->pod, entry->lock, clock_.wall(),
+                    options_.lock_timeout + options_.lock_slack);
+  const bool late = nodes_[name].how == Misbehaviour::kLate;
+  later(late ? options_.late_delay : options_.allocate_delay,
+        [this, name, uid] { allocate(name, uid); });
 }
 
 void Agents::Impl::allocate(const std::string& node, const std::string& uid) {

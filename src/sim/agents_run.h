@@ -55,6 +55,10 @@ struct Agents::Impl : std::enable_shared_from_this<Agents::Impl> {
   void consider_pending(PodEntry& entry);
   void serve_next(NodeEntry& node);
   void serve(const std::string& node, const std::string& uid);
+  void confirm_owner(const std::string& node, const std::string& uid);
+  bool too_late(const std::string& uid);
+  void give_up(const std::string& node, const std::string& uid);
+  void begin_allocate(const std::string& node, const std::string& uid);
   void allocate(const std::string& node, const std::string& uid);
   void allocated(const std::string& node, const std::string& uid, bool succeeded,
                  const client::ApiResponse& response);

@@ -202,6 +202,7 @@ class Demo {
     server_ = std::move(*server);
     if (!server_->wait_ready(std::chrono::seconds(20)))
       return fail(Code::kUnavailable, "the scheduler did not become ready within 20 s");
+    api_server_->set_webhook(fmt::format("http://127.0.0.1:{}/webhook", server_->port()));
     loop_ = std::make_unique<SchedulerLoop>(
         *scheduler_client_,
         SchedulerLoopOptions{.extender_url = fmt::format("http://127.0.0.1:{}", server_->port()),

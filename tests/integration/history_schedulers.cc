@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int kMostTries = 6;
+constexpr int kMostTries = 6, kMostRefusals = 3;
 constexpr milliseconds kPause{5};
 
 std::string filter_body(const std::string& pod, const std::vector<std::string>& nodes) {
@@ -84,7 +84,7 @@ void Schedulers::schedule(Task task) {
   std::string node;
   const bool answered = filter(task.pod, node);
   if (answered && !node.empty()) return bind(std::move(task), node);
-  if (++task.tries >= kMostTries) return;
+  if (++task.tries >= (answered ? kMostRefusals : kMostTries)) return;
   std::this_thread::sleep_for(kPause * task.tries);
   const std::lock_guard guard(mutex_);
   queue_.push_back(std::move(task));
@@ -129,6 +129,11 @@ void Schedulers::bind(Task task, const std::string& node) {
   json::Parser parser;
   const auto body = parser.parse(response.body);
   const bool bound = response.ok() && body && (*body)["Error"].string_or("").empty();
+  if (bound) {
+    const auto object = api_.request(
+        "GET", fmt::format("/api/v1/namespaces/{}/pods/{}", task.pod.ns, task.pod.name));
+    record_.bound(object.body);
+  }
   const std::lock_guard guard(mutex_);
   if (bound) {
     const auto [before, fresh] = bound_.emplace(task.pod.uid, node);

@@ -122,6 +122,18 @@ std::string Record::summary() const {
   return text::join(parts, ", ");
 }
 
+void Record::bound(const std::string& object) {
+  const std::lock_guard guard(mutex_);
+  for (const char* kind : kKinds)
+    if (object.find(fmt::format("\"{}\":", kind)) != std::string::npos) ++kinds_[kind];
+  if (object.find(R"("initContainers":[{)") != std::string::npos) ++kinds_[kInitKind];
+}
+std::uint64_t Record::bound_with(const std::string& what) const {
+  const std::lock_guard guard(mutex_);
+  const auto found = kinds_.find(what);
+  return found == kinds_.end() ? 0 : found->second;
+}
+
 // ---- the server
 
 bool ServerSlot::start() {
@@ -210,7 +222,7 @@ bool HistoryWorld::start() {
                             .late_delay = milliseconds(300),
                             .init_for = milliseconds(20),
                             .delete_finished = true,
-                            .lock_timeout = kLockTimeout + seconds(2),
+                            .lock_timeout = kLockTimeout,
                             .lock_budget = kLockTimeout + seconds(5),
                             .registration_grace = seconds(20),
                             .handshake_period = milliseconds(300),
@@ -309,11 +321,12 @@ void HistoryWorld::checkpoint() {
 void HistoryWorld::empty_out() {
   for (const char* ns : {"default", "team"})
     write("DELETE", fmt::format("/api/v1/namespaces/{}/pods?gracePeriodSeconds=0", ns));
+  static constexpr std::string_view kUsed = "\nhami_gpu_memory_allocated_bytes{";
   const auto nothing_held = [this] {
     const std::string page = server_->metrics_page();
-    bool empty = page.find("\ntessera_reservations 0\n") != std::string::npos;
+    bool empty = page.find("\ntessera_reservations 0\n") != std::string::npos &&
+                 page.find(kUsed) != std::string::npos;
     std::size_t at = 0;
-    constexpr std::string_view kUsed = "\nhami_gpu_memory_allocated_bytes{";
     while ((at = page.find(kUsed, at)) != std::string::npos) {
       const std::size_t value = page.find("} ", at) + 2;
       empty = empty && page.substr(value, page.find('\n', value) - value) == "0";
@@ -321,7 +334,8 @@ void HistoryWorld::empty_out() {
     }
     return empty;
   };
-  if (!comes_true(nothing_held, seconds(10))) record_.problem("something is held although no pod is left");
+  if (!comes_true(nothing_held, seconds(10)))
+    record_.problem("something is held although no pod is left");
 }
 
 }  // namespace tessera::test

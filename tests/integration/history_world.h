@@ -4,6 +4,7 @@
 /// any thread.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -37,12 +38,21 @@ class Record {
   void count(const std::string& event);
   std::uint64_t events() const;
   std::string summary() const;  ///< "bind 210, create 300, …"
+  /// Which kinds of pods were bound, by the annotations they carry.
+  void bound(const std::string& object);
+  std::uint64_t bound_with(const std::string& what) const;
 
  private:
   mutable std::mutex mutex_;
   std::vector<std::string> problems_;
-  std::map<std::string, std::uint64_t> counts_;
+  std::map<std::string, std::uint64_t> counts_, kinds_;
 };
+
+/// What bound pods of a history must show.
+inline constexpr const char* kInitKind = "init containers";
+inline constexpr std::array<const char*, 5> kKinds = {
+    "hami.io/vgpu-devices-allocated", "hami.io/vgpu-mig-allocations",
+    "hami.io/xpu-devices-allocated", "hami.io/Ascend910B3-devices-allocated", kInitKind};
 
 /// The server under test and the way to it; a restart swaps both under running calls.
 class ServerSlot {
