@@ -1,5 +1,6 @@
 """The program as an operator meets it before any cluster is there: words and exit codes."""
 import os
+import re
 import subprocess
 
 import pytest
@@ -95,3 +96,11 @@ def test_explain_says_what_is_wrong_with_the_question(tmp_path):
     bad.write_text("metadata:\n  name: [a\n")
     done = run("explain", "-f", str(bad))
     assert done.returncode == 1 and "line " in done.stderr
+
+
+def test_every_flag_is_in_the_operating_guide():
+    said = set(re.findall(r"--[a-z][A-Za-z_-]+", run("serve", "--help").stdout)) - {"--help"}
+    guide = (ROOT / "docs" / "operations.md").read_text()
+    table = set(re.findall(r"^\| (?:`-v`, )?`(--[A-Za-z_-]+)`", guide, re.M))
+    assert table == {flag for flag in said if f"\n  {flag}" in run("serve", "--help").stdout or flag == "--v"}, \
+        f"missing {said - table}, unknown {table - said}"
