@@ -139,7 +139,10 @@ TEST_F(ProtocolTest, ExampleE13NothingFits) {
   ASSERT_TRUE(eventually([&] { return events("FilteringFailed").size() == 1; }));
   EXPECT_EQ(events("FilteringFailed")[0],
             "no available node, 3 nodes do not meet: 1 nodes CardInsufficientMemory(n1), 1 nodes "
-            "NodeInsufficientDevice(n3), 1 nodes node unregistered(n2)");
+            "NodeInsufficientDevice(n3), 1 nodes node unregistered(n2). 0 of 3 nodes fit: 1 with "
+            "fewer cards than asked for, 1 with too little free memory on the cards, 1 without "
+            "registered devices; would fit: 16000 MiB per card instead of 20000 (node n1), or 1 "
+            "cards instead of 2 (node n3)");
 }
 
 TEST_F(ProtocolTest, Case8AnswersAreJsonAlsoWhenTheyAreErrors) {
