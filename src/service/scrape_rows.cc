@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <unordered_set>
@@ -186,7 +187,16 @@ void Page::row(std::string_view name, std::string_view labels, double value) {
     text_ += labels;
     text_ += '}';
   }
-  fmt::format_to(std::back_inserter(text_), " {}\n", value);
+  text_ += ' ';
+  // Nearly all values are whole: written as such they take a fraction of the time.
+  constexpr double kExact = 1e15;
+  if (value > -kExact && value < kExact && value == std::trunc(value)) {
+    const fmt::format_int whole(static_cast<std::int64_t>(value));
+    text_.append(whole.data(), whole.size());
+  } else {
+    fmt::format_to(std::back_inserter(text_), "{}", value);
+  }
+  text_ += '\n';
 }
 
 void Page::plain(std::string_view name, std::string_view help, double value) {
