@@ -11,7 +11,6 @@
 namespace tessera::vendors {
 namespace {
 
-using core::MigPlacement;
 using core::MigSlice;
 using testing::ElementsAre;
 using testing::HasSubstr;

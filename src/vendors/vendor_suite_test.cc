@@ -288,9 +288,10 @@ TEST_P(VendorSuite, Case98AShareWithoutCountIsCountedOrNotOurs) {
     k8s::Pod pod = pod_of({container_of({{resource, "30"}})});
     const auto got = vendors_.mutate(pod);
     if (!got || !got->uses_device) continue;  // denied, or left alone
-    for (const auto& [name, value] : got->containers[0].set_limits) {
-      std::erase_if(pod.containers[0].limits, [&](const auto& l) { return l.first == name; });
-      pod.containers[0].limits.emplace_back(name, value);
+    for (const auto& limit : got->containers[0].set_limits) {
+      k8s::StringMap& limits = pod.containers[0].limits;
+      std::erase_if(limits, [&](const auto& old) { return old.first == limit.first; });
+      limits.push_back(limit);
     }
     const auto asks = request(pod);
     ASSERT_TRUE(asks) << asks.error().what;
