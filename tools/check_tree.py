@@ -51,6 +51,9 @@ def check_file(name, faults):
         for number, line in enumerate(text.splitlines(), 1):
             if VENDOR_WORDS.search(line):
                 faults.append(f"{name}:{number}: names a vendor: {line.strip()[:80]}")
+    for number, line in enumerate(text.splitlines(), 1):
+        if re.match(r"\s*rc::check\(", line):
+            faults.append(f"{name}:{number}: the result of rc::check is dropped: the test cannot fail; wrap it in EXPECT_TRUE")
     lines = text.count("\n")
     if lines > 600:
         faults.append(f"{name}: {lines} lines; split it (aim for 400)")

@@ -183,7 +183,7 @@ Value random_tree(int depth) {
 }
 
 TEST(MergePatchTest, AppliedTwiceIsAppliedOnceAndWhatItNamesIsThere) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     Value target = random_tree(3);
     const Value patch = random_tree(3);
     apply_merge_patch(target, patch);
@@ -194,7 +194,7 @@ TEST(MergePatchTest, AppliedTwiceIsAppliedOnceAndWhatItNamesIsThere) {
       RC_ASSERT(target.has(key));
       if (!value.is_object()) RC_ASSERT(target[key] == value);
     }
-  });
+  }));
 }
 
 }  // namespace
