@@ -224,9 +224,9 @@ TEST(ScrapePage, Case120QuotaRowsComeAndGoWithTheQuota) {
 TEST(ScrapePage, Case163OtherVendorsHaveTheirFiguresInBytes) {
   const vendors::Vendors all = table();
   ASSERT_GT(all.all().size(), 2U);
-  for (std::uint16_t v = 1; v < all.all().size(); ++v) {
+  for (std::size_t v = 1; v < all.all().size(); ++v) {
     core::Device device = card("other-0");
-    device.vendor = {v};
+    device.vendor = {static_cast<std::uint16_t>(v)};
     ScrapeNode node = node_with({device});
     node.offered.assign(all.all().size(), false);
     node.offered[v] = true;
@@ -235,8 +235,8 @@ TEST(ScrapePage, Case163OtherVendorsHaveTheirFiguresInBytes) {
                 testing::ElementsAre(testing::EndsWith(" 4194304000")));
     EXPECT_THAT(lines_of(text, "hami_gpu_core_allocated_ratio{"),
                 testing::ElementsAre(testing::EndsWith(" 30")));
-    EXPECT_THAT(text, HasSubstr(R"(tessera_node_registered{node="n1",vendor=")" + all.at({v}).word +
-                                "\"} 1\n"));
+    EXPECT_THAT(text, HasSubstr(R"(tessera_node_registered{node="n1",vendor=")" +
+                                all.all()[v].word + "\"} 1\n"));
   }
 }
 

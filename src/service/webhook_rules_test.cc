@@ -16,7 +16,6 @@ namespace tessera::service {
 namespace {
 
 using namespace webhook_test;
-using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -24,8 +23,8 @@ using testing::IsEmpty;
 using testing::StartsWith;
 
 VendorId vendor_of(const vendors::Vendors& table, std::string_view word) {
-  for (std::uint16_t i = 0; i < table.all().size(); ++i) {
-    if (table.all()[i].word == word) return {i};
+  for (std::size_t i = 0; i < table.all().size(); ++i) {
+    if (table.all()[i].word == word) return {static_cast<std::uint16_t>(i)};
   }
   ADD_FAILURE() << "no vendor " << word;
   return {};
