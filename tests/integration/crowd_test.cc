@@ -37,6 +37,7 @@ class CrowdTest : public ClusterTest {
         device.cores = CorePercent{100};
         device.model = "NVIDIA-Tesla T4";
         device.mode = "hami-core";
+        device.vendor = VendorId{0};
         device.healthy = true;
         node.devices.push_back(device);
       }
