@@ -85,6 +85,19 @@ void respell_verbosity(std::vector<std::string>& arguments) {
   }
 }
 
+/// `--flag=` is an empty text; CLI11 would take the next argument for its value.
+void respell_empty_values(std::vector<std::string>& arguments) {
+  std::vector<std::string> out;
+  for (std::string& argument : arguments) {
+    const bool empty_value = argument.rfind("--", 0) == 0 && argument.size() > 3 &&
+                             argument.find('=') == argument.size() - 1;
+    if (empty_value) argument.pop_back();
+    out.push_back(std::move(argument));
+    if (empty_value) out.emplace_back();
+  }
+  arguments = std::move(out);
+}
+
 bool named_scheduler(const std::string& program) {
   const std::size_t slash = program.rfind('/');
   return (slash == std::string::npos ? program : program.substr(slash + 1)) == "scheduler";
@@ -102,6 +115,7 @@ bool names_no_command(const std::vector<std::string>& arguments) {
 CommandLine parse_command_line(const std::string& program, std::vector<std::string> arguments) {
   CommandLine line;
   respell_verbosity(arguments);
+  respell_empty_values(arguments);
   line.as_scheduler = named_scheduler(program);
   if (line.as_scheduler && names_no_command(arguments))
     arguments.insert(arguments.begin(), "serve");

@@ -163,6 +163,15 @@ TEST(CommandLine, EveryFlagOfHamisTableIsAccepted) {
     EXPECT_FALSE(warned(flag)) << flag;
 }
 
+TEST(CommandLine, AnEmptyValueIsAValue) {
+  const CommandLine line = parse({"serve", "--metrics-bind-address=", "--scheduler-name=",
+                                  "--node-label-selector=", "--log_dir=", "--http_bind=:1"});
+  ASSERT_EQ(line.command, Command::kServe) << line.message;
+  EXPECT_EQ(line.serve.metrics_bind, "");
+  EXPECT_EQ(line.serve.scheduler_name, "");
+  EXPECT_EQ(line.serve.http_bind, ":1");
+}
+
 TEST(CommandLine, VerbosityInAllOfGosSpellings) {
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"-v=4"}, {"-v", "4"}, {"--v=4"}, {"-v4"}}) {
