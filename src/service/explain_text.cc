@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "service/filter_text.h"
+
 namespace tessera::service {
 namespace {
 
@@ -122,9 +124,7 @@ std::string explain_request(const ExplainScene& scene, const ExplainSubject& sub
     w.key("sentence").string(fmt::format("{} of {} nodes fit", outcome.fitting.size(), all.size()));
   } else {
     w.null();
-    w.key("sentence")
-        .string(core::sentence(scene.cluster, outcome,
-                               core::what_would_fit(scene.cluster, request, all, outcome)));
+    w.key("sentence").string(pod_sentence(scene.cluster, request, outcome, all));
   }
   write_verdicts(w, scene, request, all, outcome);
   w.end_object();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "base/text.h"
@@ -20,6 +21,34 @@ std::string_view reason_of(std::string_view piece) {
   const bool counted =
       blank != std::string_view::npos && piece.substr(0, blank).find('/') != std::string_view::npos;
   return counted ? piece.substr(blank + 1) : piece;
+}
+
+constexpr std::size_t kQuotasNamed = 3;
+
+bool asks_of(const core::Request& request, VendorId vendor) {
+  return std::any_of(request.positions.begin(), request.positions.end(), [&](const auto& position) {
+    return std::any_of(position.asks.begin(), position.asks.end(),
+                       [&](const core::DeviceAsk& ask) { return ask.vendor == vendor; });
+  });
+}
+
+/// What a whole card or a percentage takes is known per card only: no single figure was asked for.
+std::string quotas_in_force(const core::Cluster& cluster, const core::Request& request) {
+  constexpr std::array<std::string_view, 3> kKinds = {"cards", "MiB of memory", "percent of cores"};
+  std::string text;
+  std::size_t named = 0;
+  for (const core::QuotaBook::Row& row : cluster.quotas().rows()) {
+    if (row.quota.ns != request.subject.ns || !core::in_scope(row.quota, request.subject)) continue;
+    for (const core::QuotaLimit& limit : row.quota.limits) {
+      if (!asks_of(request, limit.vendor) || named++ >= kQuotasNamed) continue;
+      std::int64_t used = 0;
+      for (const core::QuotaNeed& need : row.used)
+        if (need.vendor == limit.vendor) used = need.amount(limit.kind);
+      text += fmt::format("; quota {} allows {} {}, {} are used", row.quota.name, limit.limit,
+                          kKinds.at(static_cast<std::size_t>(limit.kind)), used);
+    }
+  }
+  return text;
 }
 
 }  // namespace
@@ -65,14 +94,25 @@ std::string placed_text(const core::Cluster& cluster, const core::Request& reque
                      outcome.rejected.size(), outcome.fitting.size(), text::join(shown, ","));
 }
 
+std::string pod_sentence(const core::Cluster& cluster, const core::Request& request,
+                         const core::Outcome& outcome, std::span<const NodeId> candidates) {
+  const auto hints = core::what_would_fit(cluster, request, candidates, outcome);
+  std::string text = core::sentence(cluster, outcome, hints);
+  const bool by_quota =
+      std::any_of(outcome.rejected.begin(), outcome.rejected.end(), [](const auto& rejected) {
+        return rejected.reject.count(core::CardReason::kQuotaNotFit) > 0;
+      });
+  if (by_quota && !(hints && hints->quota)) text += quotas_in_force(cluster, request);
+  return text;
+}
+
 std::string nowhere_text(const core::Cluster& cluster, const core::Request& request,
                          const core::Outcome& outcome, const std::vector<NodeId>& candidates,
                          const std::vector<std::pair<std::string, std::string>>& node_texts) {
   std::string text = fmt::format("no available node, {} nodes do not meet", candidates.size());
   if (candidates.empty()) return text;
   text += ": " + summarize_rejects(node_texts);
-  text += ". " + core::sentence(cluster, outcome,
-                                core::what_would_fit(cluster, request, candidates, outcome));
+  text += ". " + pod_sentence(cluster, request, outcome, candidates);
   return text;
 }
 

@@ -2,6 +2,7 @@
 /// spec/scheduler.md sections 3.4 and 11.2, S-40, D5. Thread rule: pure functions.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,11 @@ std::string summarize_rejects(const std::vector<std::pair<std::string, std::stri
 /// the chosen one last. The cluster may hold the pod's own reservation already.
 std::string placed_text(const core::Cluster& cluster, const core::Request& request,
                         const core::Outcome& outcome, const std::vector<NodeId>& candidates);
+
+/// How many nodes fail for what, and what would have fitted; names the quotas that stand in the
+/// way. For an outcome without a decision; `candidates` are its nodes.
+std::string pod_sentence(const core::Cluster& cluster, const core::Request& request,
+                         const core::Outcome& outcome, std::span<const NodeId> candidates);
 
 /// "no available node, 3 nodes do not meet: …": the reasons, then the sentence.
 std::string nowhere_text(const core::Cluster& cluster, const core::Request& request,

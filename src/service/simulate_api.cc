@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/explain.h"
 #include "json/writer.h"
 #include "k8s/decode.h"
 #include "service/explain_api.h"
 #include "service/explain_text.h"
+#include "service/filter_text.h"
 #include "service/trial.h"
 
 namespace tessera::service {
@@ -125,8 +125,7 @@ bool copy_live_cluster(Scheduler& s, const Simulation& simulation, core::Cluster
 void write_nowhere(json::Writer& w, const core::Cluster& trial, const core::Request& request,
                    const std::vector<NodeId>& nodes, const core::Outcome& outcome) {
   w.key("node").null();
-  w.key("sentence")
-      .string(core::sentence(trial, outcome, core::what_would_fit(trial, request, nodes, outcome)));
+  w.key("sentence").string(pod_sentence(trial, request, outcome, nodes));
   w.key("failedNodes").begin_object();
   for (std::size_t i = 0; i < outcome.rejected.size() && i < kMostReasons; ++i) {
     w.key(trial.node(nodes[outcome.rejected[i].candidate]).spec.name)

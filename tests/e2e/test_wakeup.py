@@ -1,9 +1,10 @@
 """Pending pods wake up when room appears that kube-scheduler does not see: a quota that is raised, a card that is opened again (S-41)."""
+import subprocess
 import time
 
 import kubernetes
 
-from cluster import pod, wait_for
+from cluster import TESSERA, pod, wait_for
 
 WAKE_UP = "tessera.io/wake-up"
 
@@ -25,6 +26,13 @@ def bound_within(cluster, name, seconds):
     return time.monotonic() - begin
 
 
+def explain(cluster, *words):
+    done = subprocess.run([str(TESSERA), "explain", *map(str, words), f"--server=https://127.0.0.1:{cluster.port}",
+                           f"--certificate-authority={cluster.folder / 'tls.crt'}"], capture_output=True, text=True, timeout=20)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def quota(memory):
     return kubernetes.client.V1ResourceQuota(metadata={"name": "q"}, spec={"hard": {"limits.nvidia.com/gpumem": str(memory)}})
 
@@ -37,6 +45,8 @@ def test_a_raised_quota_and_a_freed_card_wake_pods_within_seconds(cluster):
     cluster.core.create_namespaced_pod("default", pod("whole", gpu=1))
     refused(cluster, "whole", "ResourceQuotaNotFit")
     assert WAKE_UP not in (read(cluster, "whole").metadata.annotations or {})
+    told = explain(cluster, "pod", "default/whole")
+    assert "pod default/whole: pending" in told and "0 of 1 nodes fit" in told and "quota q allows 1000" in told
     time.sleep(3)  # nothing wakes it while nothing has changed
     assert not read(cluster, "whole").spec.node_name
     cluster.core.patch_namespaced_resource_quota("q", "default", {"spec": {"hard": {"limits.nvidia.com/gpumem": "1000000"}}})
@@ -49,6 +59,11 @@ def test_a_raised_quota_and_a_freed_card_wake_pods_within_seconds(cluster):
     refused(cluster, "third", "Card")
     cluster.core.delete_namespaced_pod("second", "default", grace_period_seconds=0)
     bound_within(cluster, "third", 20)
+    assert "pod default/third: bound" in explain(cluster, "pod", "default/third")
+    manifest = cluster.folder / "new.yaml"
+    manifest.write_text("metadata: {name: new}\nspec:\n  containers:\n  - name: c\n    resources: {limits: {nvidia.com/gpu: 1, nvidia.com/gpumem: 100}}\n")
+    told = explain(cluster, "-f", manifest)
+    assert "pod default/new: not stored" in told and "CardInsufficientMemory" in told
 
 
 def test_wake_ups_can_be_switched_off(cluster):

@@ -92,6 +92,9 @@ TEST_F(QuotaTest, Case112WholeCardsAndPercentagesAreCountedByTheCardTheyGet) {
   start_server();
   add_pod("whole", {.memory = 0});
   EXPECT_FALSE(fits("whole")) << "24576 MiB";
+  ASSERT_TRUE(eventually([&] { return !events("FilteringFailed").empty(); }));
+  const std::string text = events("FilteringFailed").front();
+  EXPECT_NE(text.find("quota q allows 12000 MiB of memory, 0 are used"), std::string::npos) << text;
   const std::string half =
       R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"half","namespace":"default"},"spec":{"containers":[{"name":"c","image":"none","resources":{"limits":{"nvidia.com/gpu":"1","nvidia.com/gpumem-percentage":"50"}}}]}})";
   ASSERT_EQ(api_->request("POST", "/api/v1/namespaces/default/pods", half).status, 201);
