@@ -96,6 +96,10 @@ void LockKeeper::node_changed(const std::string& node) {
 }
 
 void LockKeeper::report(const std::string& node, const View& stale) {
+  // The sweep and a bind that takes the lock over may both have put the same one aside.
+  std::string& last = reported_[node];
+  if (last == stale.value) return;
+  last = stale.value;
   measures_.count_stale_lock(stale.reason);
   log::warn("stale node lock put aside",
             {{"node", node}, {"lock", stale.value}, {"reason", stale.reason}});

@@ -80,6 +80,7 @@ class LockKeeper {
   std::chrono::milliseconds lock_timeout_;
   std::unordered_map<std::string, Lookup> lookups_;  // by node
   std::unordered_set<std::string> clearing_;
+  std::unordered_map<std::string, std::string> reported_;  // by node: the lock last told of
   std::size_t releasing_ = 0;
   std::unordered_map<std::string, std::pair<std::string, MonoTime>>
       taken_;  // by node: value, since when
