@@ -47,10 +47,9 @@ Caches::Caches(client::ApiClient& api, TaskThread& state, const LiveReader& live
   for (std::size_t i = 0; i < kKinds; ++i) {
     Source& source = sources_[i];
     source.what = names[i];
-    source.problems =
-        metrics.counter("tessera_watch_restarts_total",
-                        "Lists and watches that ended with a problem and began anew.",
-                        {{"resource", names[i]}});
+    source.problems = metrics.counter("tessera_watch_restarts_total",
+                                      "Lists and watches that ended with a problem and began anew.",
+                                      {{"resource", names[i]}});
     source.undecodable = metrics.counter("tessera_undecodable_objects_total",
                                          "Objects from the API server that could not be read.",
                                          {{"resource", names[i]}});

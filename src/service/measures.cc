@@ -45,8 +45,9 @@ Measures::Measures(obs::Metrics& m)
       bind_dropped(binds(m, "dropped")),
       lock_contention(m.counter("tessera_node_lock_contention_total",
                                 "Bind calls that gave up waiting for the lock of their node.")),
-      allocate_failed(m.counter("tessera_allocate_failed_total",
-                                "Pods whose node's agent reported that it could not serve them, or never answered.")),
+      allocate_failed(m.counter(
+          "tessera_allocate_failed_total",
+          "Pods whose node's agent reported that it could not serve them, or never answered.")),
       rolled_back(m.counter("tessera_reservations_rolled_back_total",
                             "Reservations given back because their bind failed.")),
       scrape_duplicates(m.counter("tessera_metrics_duplicates_total",

@@ -47,7 +47,7 @@ struct ServeOptions {
   std::chrono::milliseconds self_check_interval{60'000};  ///< 0 = never
   std::chrono::milliseconds cert_poll{10'000};
   std::chrono::milliseconds ready_wait{
-      25'000};  ///< how long a filter or bind call waits for the caches
+      25'000};                  ///< how long a filter or bind call waits for the caches
   bool events = true;           ///< false: none is written
   bool legacy_metrics = false;  ///< HAMi's names of metrics up to 2.8 in addition
   int http_threads = 1;

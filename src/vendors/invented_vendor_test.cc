@@ -140,7 +140,8 @@ TEST_F(InventedVendor, ItsHookChoosesBothChipsOfACard) {
       "u2", "n", pod_asking(one, {{"example.test/chips-allocated", "e3,Example,16384,0:;"}})));
   const Placed none = scene_.place(pod_asking({{"example.test/chip", "2"}}));
   EXPECT_EQ(none.node, "");
-  EXPECT_THAT(none.refusal, HasSubstr("2/4 AllocatedCardsInsufficientRequest, 2/4 CardInsufficientMemory"));
+  EXPECT_THAT(none.refusal,
+              HasSubstr("2/4 AllocatedCardsInsufficientRequest, 2/4 CardInsufficientMemory"));
 }
 
 TEST_F(InventedVendor, TheSharedRulesHoldForIt) {
