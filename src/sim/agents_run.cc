@@ -219,13 +219,14 @@ void Agents::Impl::confirm_owner(const std::string& name, const std::string& uid
        });
 }
 
-/// Bound so long ago that the scheduler has taken the agent for dead.
+/// Bound so long ago that the scheduler has taken the agent for dead; the lock is older than the
+/// Binding by as long as the scheduler's own writes took.
 bool Agents::Impl::too_late(const std::string& uid) {
   const PodEntry* entry = find(uid);
   if (entry == nullptr) return true;
   const auto bound = text::parse_int(value_of(entry->pod.annotations, kBindTimeKey), 64);
   const auto age = clock_.wall() - WallTime(std::chrono::seconds(bound.value_or(0)));
-  return bound && age + std::chrono::seconds(1) > options_.lock_timeout;
+  return bound && age + options_.lock_slack > options_.lock_timeout;
 }
 
 void Agents::Impl::give_up(const std::string& name, const std::string& uid) {

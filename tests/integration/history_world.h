@@ -116,7 +116,7 @@ class HistoryWorld {
   HistoryWorld();
   ~HistoryWorld();
 
-  static constexpr std::chrono::milliseconds kLockTimeout{3'000};
+  static constexpr std::chrono::milliseconds kLockTimeout{4'000};
 
   const std::vector<std::string>& nodes() const { return names_; }
   bool start();
