@@ -350,6 +350,7 @@ TEST_F(ApiTest, AtMostSoManyCallsAreOnTheWire) {
   EXPECT_EQ(most.load(), 4);
 }
 
+// Case 188: events have a budget of their own and never hold up the calls that bind pods.
 TEST_F(ApiTest, LowPriorityIsDroppedWhenItsQueueIsFull) {
   TestServer server([](const SeenRequest&, TestServer::Connection& c) { c.reply(200, ""); });
   ApiClientOptions options = plain_options();

@@ -242,6 +242,8 @@ TEST(Server, TooLargeChunksAreCutOff) {
   EXPECT_TRUE(client.ends_within(5s));
 }
 
+// Case 181: headers that trickle and a body that never ends are cut off by time; chunks without end
+// (above) and connections without number (below) by limits, nested bodies by the JSON reader.
 TEST(Server, ASlowRequestTimesOut) {
   ServerOptions options;
   options.request_timeout = 200ms;

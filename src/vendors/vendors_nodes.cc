@@ -10,6 +10,7 @@
 #include "vendors/annotations.h"
 #include "vendors/codec.h"
 #include "vendors/pair_scores.h"
+#include "vendors/reserved_memory.h"
 #include "vendors/vendors.h"
 
 namespace tessera::vendors {
@@ -96,6 +97,10 @@ NodeReading Vendors::read_node(const k8s::Node& node) const {
     reading.spec.offered.push_back(is_offered(node, vendor, reading.problems));
     read_vendor(node, vendor, id_of(row), reading, ids);
     add_entries(reading.spec.cordoned, node.annotations, vendor.cordon_key);
+  }
+  if (const std::string* kept = k8s::find(node.annotations, kReservedMemoryKey)) {
+    const Status done = reserve_memory(*kept, reading.spec.devices);
+    if (!done) reading.problems.push_back(fmt::format("node {}: {}", node.name, done.error().what));
   }
   // Links are a square over all devices, so every vendor's must be there first.
   for (std::size_t row = 0; row < vendors_.size(); ++row) {
