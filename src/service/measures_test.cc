@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <regex>
 #include <set>
 #include <string>
+#include <string_view>
 
 namespace tessera::service {
 namespace {
@@ -18,20 +18,32 @@ std::string read_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+bool is_metric_name(std::string_view text) {
+  const bool ours =
+      text.starts_with("tessera_") || text.starts_with("process_") || text.starts_with("hami_");
+  return ours && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == text.npos &&
+         !text.ends_with('_');  // a prefix is no name
+}
+
+/// Every quoted metric name of a source.
+void add_names(std::string_view text, std::set<std::string>& names) {
+  for (std::size_t at = text.find('"'); at != text.npos; at = text.find('"', at + 1)) {
+    const std::size_t end = text.find('"', at + 1);
+    if (end == text.npos) return;
+    const std::string_view quoted = text.substr(at + 1, end - at - 1);
+    if (is_metric_name(quoted)) names.emplace(quoted);
+  }
+}
+
 std::set<std::string> names_in_sources() {
   std::set<std::string> names;
-  const std::regex quoted("\"(tessera|process|hami)_[a-z_]+\"");
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(TESSERA_SOURCE_DIR "/src")) {
     const std::string file = entry.path().filename().string();
     if (entry.path().extension() != ".cc" || file.find("_test") != std::string::npos) continue;
     const std::string module = entry.path().parent_path().filename().string();
     if (module == "sim" || module == "apps") continue;
-    const std::string text = read_file(entry.path());
-    for (std::sregex_iterator at(text.begin(), text.end(), quoted), end; at != end; ++at) {
-      const std::string name = at->str().substr(1, at->str().size() - 2);
-      if (!name.ends_with('_')) names.insert(name);  // a prefix is no name
-    }
+    add_names(read_file(entry.path()), names);
   }
   return names;
 }
