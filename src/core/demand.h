@@ -37,10 +37,7 @@ struct DemandList {
 /// Memory that the demand takes of this card: MiB as asked, or the share of the card's own memory
 /// rounded down.
 inline MiB memory_of(const Demand& demand, const Device& device) {
-  if (demand.percent == 0) return demand.memory;
-  // Split so that no card is too large for 64 bits: (100 q + r) * p / 100 = q p + r p / 100.
-  const std::int64_t total = device.memory.v;
-  return {total / 100 * demand.percent + total % 100 * demand.percent / 100};
+  return demand.percent == 0 ? demand.memory : memory_share(device, demand.percent);
 }
 
 /// Cores of a card as the checks see them: the pod's mode of use may count in other units than the

@@ -56,6 +56,13 @@ struct Device {
   friend bool operator==(const Device&, const Device&);  ///< profiles by value
 };
 
+/// Part of the card's memory in percent, rounded down.
+inline MiB memory_share(const Device& device, std::int64_t percent) {
+  // Split so that no card is too large for 64 bits: (100 q + r) * p / 100 = q p + r p / 100.
+  const std::int64_t total = device.memory.v;
+  return {total / 100 * percent + total % 100 * percent / 100};
+}
+
 /// Taken of one device.
 struct Usage {
   std::int64_t slots = 0;

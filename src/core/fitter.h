@@ -70,6 +70,11 @@ class Fitter {
     bool all = false;   ///< do not stop at enough: collect every card that fits
     bool numa = false;  ///< drop what was chosen when the next card is of another NUMA node
   };
+  /// What a vendor's hooks see of one demand.
+  struct Looked {
+    Walk walk;
+    std::vector<std::uint32_t> fitting;  ///< its chosen cards, each once
+  };
   enum class Hooked : std::uint8_t { kNoOpinion, kTaken, kRefused };
 
   void count_cards();
@@ -103,7 +108,7 @@ class Fitter {
 
   // Walks: HAMi's mode, quotas, instances, links, hooks (fitter_walk.cc).
   bool needs_walk(const Demand& demand) const;
-  bool linked(const Demand& demand) const;
+  bool linked() const;
   bool choose_by_walk(std::uint32_t demand_index);
   std::vector<std::uint32_t> order_for(const Demand& demand, Survey& listed);
   void walk(std::uint32_t demand_index, std::span<const std::uint32_t> order, WalkRule rule,
@@ -117,9 +122,11 @@ class Fitter {
   bool take_from(std::uint32_t demand_index, const Walk& walk);
   bool take_all(std::uint32_t demand_index, std::span<const Card> cards);
   bool take_more(std::uint32_t demand_index, std::span<const Card> cards, Ledger::Mark start);
-  Hooked choose_by_hook(std::uint32_t demand_index, std::span<const std::uint32_t> order);
-  void explain_by_hook(std::uint32_t demand_index, std::span<const std::uint32_t> order,
-                       Reject& reject);
+  Looked look(std::uint32_t demand_index, std::span<const std::uint32_t> order);
+  ChoiceView view_of(const Demand& demand, std::span<const std::uint32_t> order,
+                     const Looked& looked) const;
+  Hooked choose_by_hook(std::uint32_t demand_index, std::span<const std::uint32_t> order,
+                        const Looked& looked);
   void note_links(std::uint32_t demand_index, std::span<const Card> candidates);
 
   // The bounded search (fitter_search.cc).

@@ -51,7 +51,7 @@ bool Fitter::search(std::uint32_t demand_index) {
 bool Fitter::search_choice(std::uint32_t demand_index, bool& final) {
   const Demand& demand = list_.demands[demand_index];
   const bool hooked = list_.vendors[demand.vendor].rules.hooks != nullptr;
-  if (!hooked && !linked(demand)) return false;
+  if (!hooked && !linked()) return false;
   if (--steps_left_ < 0) {
     final = true;
     return false;
@@ -61,10 +61,12 @@ bool Fitter::search_choice(std::uint32_t demand_index, bool& final) {
   Survey listed;
   const auto order = order_for(demand, listed);
   bool taken = false;
-  if (const Hooked choice = choose_by_hook(demand_index, order); choice != Hooked::kNoOpinion) {
+  const Hooked choice =
+      hooked ? choose_by_hook(demand_index, order, look(demand_index, order)) : Hooked::kNoOpinion;
+  if (choice != Hooked::kNoOpinion) {
     final = true;
     taken = choice == Hooked::kTaken;
-  } else if (linked(demand)) {
+  } else if (linked()) {
     taken = hami_mode_ || !numa_bound(demand) ? choose_in_order(demand_index, listed, order)
                                               : choose_in_groups(demand_index, listed, order);
   }
@@ -78,7 +80,7 @@ bool Fitter::search_cards(std::uint32_t demand_index, const std::vector<Card>& c
                           std::size_t from, Ledger::Mark start) {
   const auto taken = static_cast<std::int64_t>(ledger_.mark() - start);
   if (taken == list_.demands[demand_index].count) {
-    if (linked(list_.demands[demand_index])) note_links(demand_index, cards);
+    if (linked()) note_links(demand_index, cards);
     return search(demand_index + 1);
   }
   for (std::size_t at = from; at < cards.size(); ++at) {

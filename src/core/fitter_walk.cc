@@ -10,12 +10,12 @@
 namespace tessera::core {
 
 bool Fitter::needs_walk(const Demand& demand) const {
-  return hami_mode_ || quota_.active() || linked(demand) ||
+  return hami_mode_ || quota_.active() || linked() ||
          list_.vendors[demand.vendor].rules.hooks != nullptr;
 }
 
 /// In HAMi's mode the word alone changes the walk, even where no link is known.
-bool Fitter::linked(const Demand& /*demand*/) const {
+bool Fitter::linked() const {
   return request_.topology && (hami_mode_ || !node_->spec.links.empty());
 }
 
@@ -24,16 +24,18 @@ bool Fitter::choose_by_walk(std::uint32_t demand_index) {
   if (!admitted(demand, reject_)) return false;
   Survey listed;
   const std::vector<std::uint32_t> order = order_for(demand, listed);
-  const Hooked hooked = choose_by_hook(demand_index, order);
-  if (hooked == Hooked::kTaken) return true;
-  if (hooked == Hooked::kRefused) return false;
-  if (hami_mode_ || !numa_bound(demand)) {
-    if (choose_in_order(demand_index, listed, order)) return true;
-  } else if (choose_in_groups(demand_index, listed, order)) {
-    return true;
+  const VendorHooks* hooks = list_.vendors[demand.vendor].rules.hooks;
+  Looked looked;
+  if (hooks != nullptr) {
+    looked = look(demand_index, order);
+    const Hooked hooked = choose_by_hook(demand_index, order, looked);
+    if (hooked != Hooked::kNoOpinion) return hooked == Hooked::kTaken;
   }
-  explain_by_hook(demand_index, order, reject_);
-  return false;
+  const bool chosen = hami_mode_ || !numa_bound(demand)
+                          ? choose_in_order(demand_index, listed, order)
+                          : choose_in_groups(demand_index, listed, order);
+  if (!chosen && hooks != nullptr) hooks->explain(view_of(demand, order, looked), reject_);
+  return chosen;
 }
 
 /// All cards of the vendor, the preferred one first, whether they fit or not.
@@ -133,7 +135,7 @@ bool Fitter::choose_in_order(std::uint32_t demand_index, const Survey& listed,
                              std::span<const std::uint32_t> order) {
   const Demand& demand = list_.demands[demand_index];
   Walk found;
-  walk(demand_index, order, {linked(demand), numa_bound(demand)}, found);
+  walk(demand_index, order, {linked(), numa_bound(demand)}, found);
   if (found.complete && take_from(demand_index, found)) return true;
   if (found.complete) {
     // The set with the best links is too dear for the quota: card by card, then.
@@ -168,7 +170,7 @@ bool Fitter::choose_in_groups(std::uint32_t demand_index, const Survey& listed,
   std::vector<Option> options;
   for (const auto& [numa, cards] : by_numa) {
     Option option;
-    walk(demand_index, cards, {linked(demand), false}, option.walk);
+    walk(demand_index, cards, {linked(), false}, option.walk);
     if (!option.walk.complete) continue;
     const Ledger::Mark start = ledger_.mark();
     if (!take_from(demand_index, option.walk)) continue;
@@ -202,7 +204,7 @@ bool Fitter::choose_in_groups(std::uint32_t demand_index, const Survey& listed,
 /// Takes what a complete walk has chosen, the best linked of it where links count.
 bool Fitter::take_from(std::uint32_t demand_index, const Walk& walk) {
   const auto count = static_cast<std::size_t>(list_.demands[demand_index].count);
-  if (!linked(list_.demands[demand_index])) return take_all(demand_index, walk.chosen);
+  if (!linked()) return take_all(demand_index, walk.chosen);
   std::vector<Card> set = walk.chosen;
   if (set.size() > count) {
     std::vector<std::uint32_t> candidates;
@@ -257,51 +259,45 @@ void Fitter::note_links(std::uint32_t demand_index, std::span<const Card> candid
   link_values_[demand_index] = linked_value(node_->spec, taken, all, request_.mode);
 }
 
-Fitter::Hooked Fitter::choose_by_hook(std::uint32_t demand_index,
-                                      std::span<const std::uint32_t> order) {
-  const Demand& demand = list_.demands[demand_index];
-  const AskedVendor& vendor = list_.vendors[demand.vendor];
-  if (vendor.rules.hooks == nullptr) return Hooked::kNoOpinion;
-  Walk found;
-  walk(demand_index, order, {true, numa_bound(demand)}, found);
-  std::vector<std::uint32_t> fitting;
-  for (const Card& card : found.chosen) {
-    if (fitting.empty() || fitting.back() != card.device) fitting.push_back(card.device);
+Fitter::Looked Fitter::look(std::uint32_t demand_index, std::span<const std::uint32_t> order) {
+  Looked looked;
+  walk(demand_index, order, {true, numa_bound(list_.demands[demand_index])}, looked.walk);
+  for (const Card& card : looked.walk.chosen) {
+    if (looked.fitting.empty() || looked.fitting.back() != card.device) {
+      looked.fitting.push_back(card.device);
+    }
   }
-  const ChoiceView view{node_->spec, demand,        vendor,     request_.mode, request_.mutex,
-                        order,       found.reasons, found.seen, fitting};
-  if (!vendor.rules.hooks->chooses(view)) return Hooked::kNoOpinion;
-  const auto devices = vendor.rules.hooks->choose(view);
+  return looked;
+}
+
+ChoiceView Fitter::view_of(const Demand& demand, std::span<const std::uint32_t> order,
+                           const Looked& looked) const {
+  return {node_->spec,         demand,           list_.vendors[demand.vendor],
+          request_.mode,       request_.mutex,   order,
+          looked.walk.reasons, looked.walk.seen, looked.fitting};
+}
+
+Fitter::Hooked Fitter::choose_by_hook(std::uint32_t demand_index,
+                                      std::span<const std::uint32_t> order, const Looked& looked) {
+  const Demand& demand = list_.demands[demand_index];
+  const VendorHooks& hooks = *list_.vendors[demand.vendor].rules.hooks;
+  const ChoiceView view = view_of(demand, order, looked);
+  if (!hooks.chooses(view)) return Hooked::kNoOpinion;
+  const auto devices = hooks.choose(view);
   if (devices) {
     std::vector<Card> cards;
     for (const std::uint32_t device : *devices) cards.push_back(card_for(demand, device));
     if (take_all(demand_index, cards)) return Hooked::kTaken;
   }
-  reject_ = found.reject;
+  reject_ = looked.walk.reject;
   // There are enough cards, but no set of them that belongs together, or it is too dear.
-  if (fitting.size() >= view.count()) {
+  if (looked.fitting.size() >= view.count()) {
     const bool dear = devices && quota_.active();
     reject_.count(dear ? CardReason::kQuotaNotFit : CardReason::kAllocatedCardsInsufficient) +=
-        static_cast<std::uint32_t>(fitting.size());
+        static_cast<std::uint32_t>(looked.fitting.size());
   }
-  vendor.rules.hooks->explain(view, reject_);
+  hooks.explain(view, reject_);
   return Hooked::kRefused;
-}
-
-void Fitter::explain_by_hook(std::uint32_t demand_index, std::span<const std::uint32_t> order,
-                             Reject& reject) {
-  const Demand& demand = list_.demands[demand_index];
-  const AskedVendor& vendor = list_.vendors[demand.vendor];
-  if (vendor.rules.hooks == nullptr) return;
-  Walk found;
-  walk(demand_index, order, {true, numa_bound(demand)}, found);
-  std::vector<std::uint32_t> fitting;
-  for (const Card& card : found.chosen) {
-    if (fitting.empty() || fitting.back() != card.device) fitting.push_back(card.device);
-  }
-  vendor.rules.hooks->explain({node_->spec, demand, vendor, request_.mode, request_.mutex, order,
-                               found.reasons, found.seen, fitting},
-                              reject);
 }
 
 }  // namespace tessera::core

@@ -14,10 +14,6 @@ bool is_offered(const NodeSpec& node, const Device& device) {
   return device.vendor.v < node.offered.size() && node.offered[device.vendor.v];
 }
 
-std::int64_t share_of(std::int64_t total, std::int64_t percent) {
-  return total / 100 * percent + total % 100 * percent / 100;
-}
-
 /// What a container asks of cards with this model text.
 struct Asked {
   std::int64_t requests = 0, cores = 0, memory = 0;
@@ -31,7 +27,7 @@ Asked asked_of(const Device& device, const Position& container, const VendorTabl
     ++sum.requests;
     sum.cores += ask.cores.v;
     const bool percent = ask.memory_percent != 0 && ask.memory_percent != DeviceAsk::kNoPercent;
-    sum.memory += percent ? share_of(device.memory.v, ask.memory_percent) : ask.memory.v;
+    sum.memory += percent ? memory_share(device, ask.memory_percent).v : ask.memory.v;
   }
   return sum;
 }

@@ -39,11 +39,9 @@ Result<Reserve> parse_entry(std::string_view entry) {
   return reserve;
 }
 
-MiB kept_back(const Reserve& reserve, MiB memory) {
-  const std::int64_t amount =
-      reserve.percent ? memory.v / 100 * reserve.amount + memory.v % 100 * reserve.amount / 100
-                      : reserve.amount;
-  return {std::min(amount, memory.v)};
+MiB kept_back(const Reserve& reserve, const core::Device& device) {
+  if (reserve.percent) return core::memory_share(device, reserve.amount);
+  return std::min(MiB{reserve.amount}, device.memory);
 }
 
 }  // namespace
@@ -63,7 +61,7 @@ Status reserve_memory(std::string_view text, std::vector<core::Device>& devices)
       if (reserve.device.empty() && chosen == nullptr) chosen = &reserve;
     }
     if (chosen == nullptr || device.partitioned()) continue;
-    device.memory = device.memory - kept_back(*chosen, device.memory);
+    device.memory = device.memory - kept_back(*chosen, device);
   }
   return {};
 }
