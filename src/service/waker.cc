@@ -36,7 +36,11 @@ std::string wake_up_patch(const std::string& uid, WallTime now) {
 
 Waker::Waker(client::ApiClient& api, Books& books, const Clock& clock, obs::Metrics& metrics,
              Options options)
-    : api_(api), books_(books), clock_(clock), options_(options), tokens_(options.burst) {
+    : api_(api),
+      books_(books),
+      clock_(clock),
+      options_(options),
+      bucket_(options.per_second, options.burst, clock.mono()) {
   const auto counter = [&](const char* result) {
     return metrics.counter("tessera_wake_ups_total",
                            "Pending pods that were touched because there may be room for them.",
@@ -160,7 +164,7 @@ bool Waker::look_at(const std::string& uid) {
   const bool fits =
       fits_in_trial(*pod->request, wide ? books_.cluster().present_nodes() : round_.nodes);
   if (!fits) return wide;
-  if (clock_.mono() < found->second.not_before || !take_token()) {
+  if (clock_.mono() < found->second.not_before || !bucket_.take(clock_.mono())) {
     deferred_ = true;
     return wide;
   }
@@ -185,17 +189,6 @@ bool Waker::fits_in_trial(const core::Request& request, const std::vector<NodeId
       return true;
   }
   return false;
-}
-
-bool Waker::take_token() {
-  const MonoTime now = clock_.mono();
-  const double passed = std::chrono::duration<double>(now - tokens_at_).count();
-  if (tokens_at_ != MonoTime{})
-    tokens_ = std::min(options_.burst, tokens_ + passed * options_.per_second);
-  tokens_at_ = now;
-  if (tokens_ < 1) return false;
-  tokens_ -= 1;
-  return true;
 }
 
 void Waker::wake(const std::string& uid, const PodRecord& pod, Sleeper& sleeper) {

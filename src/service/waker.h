@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "client/api.h"
+#include "client/token_bucket.h"
 #include "core/cluster.h"
 #include "obs/metrics.h"
 #include "service/books.h"
@@ -73,7 +74,6 @@ class Waker {
   void finish_round();
   bool look_at(const std::string& uid);
   bool fits_in_trial(const core::Request& request, const std::vector<NodeId>& nodes);
-  bool take_token();
   void wake(const std::string& uid, const PodRecord& pod, Sleeper& sleeper);
 
   client::ApiClient& api_;
@@ -86,9 +86,8 @@ class Waker {
   bool everywhere_ = false;
   Round round_;
   MonoTime next_round_{};
-  bool deferred_ = false;  // somebody who fits had to wait: the same room is looked at again
-  double tokens_;
-  MonoTime tokens_at_{};
+  bool deferred_ = false;       // somebody who fits had to wait: the same room is looked at again
+  client::TokenBucket bucket_;  // of all pods
   obs::Counter sent_, failed_;
 };
 
