@@ -58,19 +58,19 @@ const std::string kServer = "server: 'https://10.0.0.1:6443'";
 
 TEST(Kubeconfig, EmbeddedData) {
   const std::string ca = text::base64_encode(kPem), key = text::base64_encode(kKeyPem);
-  const auto got =
-      parse_kubeconfig(config(kServer + ", certificate-authority-data: " + ca +
-                                  ", tls-server-name: api.local, proxy-url: 'http://proxy:3128'",
-                              "client-certificate-data: " + ca + ", client-key-data: " + key,
-                              "cluster: local, user: admin, namespace: team-a"),
-                       "/etc/k");
+  const auto got = parse_kubeconfig(
+      config(kServer + ", certificate-authority-data: " + ca +
+                 ", tls-server-name: api.local, proxy-url: 'http://outbound.local:3128'",
+             "client-certificate-data: " + ca + ", client-key-data: " + key,
+             "cluster: local, user: admin, namespace: team-a"),
+      "/etc/k");
   ASSERT_TRUE(got) << got.error().what;
   EXPECT_EQ(got->server, "https://10.0.0.1:6443");
   EXPECT_EQ(got->ca_pem, kPem);
   EXPECT_EQ(got->cert_pem, kPem);
   EXPECT_EQ(got->key_pem, kKeyPem);
   EXPECT_EQ(got->tls_server_name, "api.local");
-  EXPECT_EQ(got->proxy_url, "http://proxy:3128");
+  EXPECT_EQ(got->proxy_url, "http://outbound.local:3128");
   EXPECT_EQ(got->default_namespace, "team-a");
   EXPECT_FALSE(got->insecure);
 }

@@ -247,6 +247,33 @@ class Cluster:
                 if "hami.io/mutex.lock" in (n.metadata.annotations or {})}
 
 
+def create(cluster, body):
+    return cluster.core.create_namespaced_pod("default", body)
+
+
+def read(cluster, name):
+    return cluster.core.read_namespaced_pod(name, "default")
+
+
+def running(cluster, name, seconds=30):
+    """The pod, once it runs."""
+    return wait_for(f"pod {name} runs", lambda: (lambda p: p if p.status.phase == "Running" else None)(read(cluster, name)), seconds)
+
+
+def events(cluster, name, reason=None):
+    found = cluster.core.list_namespaced_event("default", field_selector=f"involvedObject.name={name}").items
+    return [e for e in found if reason is None or e.reason == reason]
+
+
+def refusal(cluster, name, seconds=30):
+    """What kube-scheduler first says of a pod that fits nowhere."""
+    return wait_for(f"{name} is refused", lambda: [e.message for e in events(cluster, name, "FailedScheduling")], seconds)[0]
+
+
+def registered(cluster, node):
+    return json.loads(cluster.core.read_node(node).metadata.annotations["hami.io/node-nvidia-register"])
+
+
 def device_container(name, gpu=None, mem=None, cores=None, percent=None, **more):
     """A container that asks for slices; `more` goes into it as it is."""
     limits = {}

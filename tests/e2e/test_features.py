@@ -4,38 +4,15 @@ import json
 import threading
 import time
 
-from cluster import device_container, pod, usage_by_device, wait_for
+from cluster import create, device_container, pod, read, refusal, registered, running, usage_by_device, wait_for
 
 REGISTER = "hami.io/node-nvidia-register"
 SCORE = "hami.io/node-nvidia-score"
 
 
-def create(cluster, body):
-    return cluster.core.create_namespaced_pod("default", body)
-
-
-def read(cluster, name):
-    return cluster.core.read_namespaced_pod(name, "default")
-
-
-def running(cluster, name, seconds=40):
-    return wait_for(f"{name} runs", lambda: (lambda p: p if p.status.phase == "Running" else None)(read(cluster, name)), seconds)
-
-
 def devices_of(p):
     text = p.metadata.annotations["hami.io/vgpu-devices-allocated"]
     return [entry.split(",")[0] for entry in text.replace(";", "").split(":") if entry]
-
-
-def refusal(cluster, name, seconds=30):
-    def failed():
-        found = cluster.core.list_namespaced_event("default", field_selector=f"involvedObject.name={name},reason=FailedScheduling").items
-        return [e.message for e in found]
-    return wait_for(f"{name} is refused", failed, seconds)[0]
-
-
-def registered(cluster, node):
-    return json.loads(cluster.core.read_node(node).metadata.annotations[REGISTER])
 
 
 def annotate(cluster, node, annotations):

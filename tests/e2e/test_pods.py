@@ -4,24 +4,7 @@ import re
 import signal
 import time
 
-from cluster import SCHEDULER_NAME, pod, usage_by_device, wait_for
-
-
-def create(cluster, body):
-    return cluster.core.create_namespaced_pod("default", body)
-
-
-def read(cluster, name):
-    return cluster.core.read_namespaced_pod(name, "default")
-
-
-def running(cluster, name, seconds=30):
-    return wait_for(f"pod {name} runs", lambda: (lambda p: p if p.status.phase == "Running" else None)(read(cluster, name)), seconds)
-
-
-def events(cluster, name, reason=None):
-    found = cluster.core.list_namespaced_event("default", field_selector=f"involvedObject.name={name}").items
-    return [e for e in found if reason is None or e.reason == reason]
+from cluster import SCHEDULER_NAME, create, events, pod, read, running, usage_by_device, wait_for
 
 
 def test_pod_is_mutated_placed_bound_served_and_runs(cluster):

@@ -2,7 +2,7 @@
 import json
 import time
 
-from cluster import pod, wait_for
+from cluster import pod, refusal, registered, running, wait_for
 
 REGISTER = "hami.io/node-nvidia-register"
 
@@ -17,10 +17,6 @@ def register(cluster, node, devices):
     annotate(cluster, node, **{REGISTER: None if devices is None else json.dumps(devices)})
 
 
-def registered(cluster, node):
-    return json.loads(cluster.core.read_node(node).metadata.annotations[REGISTER])
-
-
 def limits(cluster):
     """{(node, device): bytes} as the metrics show what the server offers."""
     rows = {}
@@ -33,15 +29,7 @@ def limits(cluster):
 
 def card_of(cluster, name):
     """The device a pod got, once it runs."""
-    p = wait_for(f"{name} runs", lambda: (lambda q: q if q.status.phase == "Running" else None)(cluster.core.read_namespaced_pod(name, "default")), 30)
-    return p.metadata.annotations["hami.io/vgpu-devices-allocated"].split(",")[0]
-
-
-def refusal(cluster, name):
-    def failed():
-        found = cluster.core.list_namespaced_event("default", field_selector=f"involvedObject.name={name},reason=FailedScheduling").items
-        return [e.message for e in found]
-    return wait_for(f"{name} is refused", failed, 30)[0]
+    return running(cluster, name).metadata.annotations["hami.io/vgpu-devices-allocated"].split(",")[0]
 
 
 def create(cluster, name, **wants):

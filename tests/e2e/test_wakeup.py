@@ -4,13 +4,9 @@ import time
 
 import kubernetes
 
-from cluster import TESSERA, pod, wait_for
+from cluster import TESSERA, pod, read, wait_for
 
 WAKE_UP = "tessera.io/wake-up"
-
-
-def read(cluster, name):
-    return cluster.core.read_namespaced_pod(name, "default")
 
 
 def refused(cluster, name, word):

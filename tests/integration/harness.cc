@@ -200,6 +200,11 @@ std::optional<std::string> ClusterTest::lock_of(const std::string& node) {
   return value ? std::optional<std::string>(*value) : std::nullopt;
 }
 
+bool ClusterTest::owns_lock(const std::string& pod, const std::string& node) {
+  const std::optional<std::string> lock = lock_of(node);
+  return lock && lock->ends_with(",default," + pod);
+}
+
 void ClusterTest::patch_node(const std::string& node, const std::string& merge_patch) {
   const auto answer = api_->request("PATCH", "/api/v1/nodes/" + node, merge_patch, kMergePatch);
   ASSERT_EQ(answer.status, 200) << answer.body;

@@ -63,6 +63,7 @@ class ClusterTest : public testing::Test {
   std::string annotation(const std::string& name, const std::string& key);
   std::string bound_node(const std::string& name) { return pod_field(name, {"spec", "nodeName"}); }
   std::optional<std::string> lock_of(const std::string& node);
+  bool owns_lock(const std::string& pod, const std::string& node = "n1");
   void set_lock(const std::string& node, const std::string& value);
   void remove_lock(const std::string& node);
   std::string lock_text(std::chrono::seconds age,

@@ -33,10 +33,6 @@ class LockPodsTest : public ClusterTest {
   static std::string one(std::string_view container) {
     return fmt::format(R"("containers":[{{"name":"main","image":"i",{}}}])", container);
   }
-  bool owns_lock(const std::string& pod) {
-    const std::optional<std::string> lock = lock_of("n1");
-    return lock && lock->ends_with(",default," + pod);
-  }
 };
 
 TEST_F(LockPodsTest, Rule3APodWhoseInitContainersAloneAskForDevicesLocks) {

@@ -19,10 +19,6 @@ class LockTest : public ClusterTest {
     EXPECT_EQ(filter(name, {"n1"}).names, std::vector<std::string>{"n1"});
     return uid;
   }
-  bool owns_lock(const std::string& pod) {
-    const std::optional<std::string> lock = lock_of("n1");
-    return lock && lock->ends_with(",default," + pod);
-  }
 };
 
 TEST_F(LockTest, BindsOfANodeQueueUntilTheAgentHasReleased) {
