@@ -11,7 +11,8 @@ namespace {
 
 bool same_spec(const NodeSpec& a, const NodeSpec& b) {
   return a.devices == b.devices && a.offered == b.offered && a.cordoned == b.cordoned &&
-         a.locked == b.locked && a.links == b.links && a.traits == b.traits;
+         a.locked == b.locked && a.links == b.links && a.traits == b.traits &&
+         a.label_priority == b.label_priority;
 }
 
 }  // namespace
@@ -47,6 +48,7 @@ NodeId Cluster::set_node(NodeSpec spec) {
   node.spec.locked = spec.locked;
   node.spec.links = std::move(spec.links);
   node.spec.traits = std::move(spec.traits);
+  node.spec.label_priority = spec.label_priority;
   node.present = true;
   ++node.version;
   return id;
@@ -71,6 +73,7 @@ void Cluster::remove_node(std::string_view name) {
   state.node.spec.locked = false;
   state.node.spec.links.clear();
   state.node.spec.traits.clear();
+  state.node.spec.label_priority = 0;
   state.node.present = false;
   ++state.node.version;
 }
@@ -122,6 +125,8 @@ Status Cluster::reserve(const PodUid& uid, Allocation allocation, MonoTime deadl
 void Cluster::confirm(const PodUid& uid, Allocation allocation) {
   impl_->insert(uid, {std::move(allocation), HoldState::kBound, {}});
 }
+
+void Cluster::restore(const PodUid& uid, Hold hold) { impl_->insert(uid, std::move(hold)); }
 
 bool Cluster::release(const PodUid& uid) { return impl_->erase(uid); }
 

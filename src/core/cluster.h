@@ -33,6 +33,7 @@ struct NodeSpec {
   std::vector<std::int32_t> links;
   /// By VendorId, missing = 0: bits that only the vendor's hooks understand.
   std::vector<std::uint64_t> traits;
+  std::int64_t label_priority = 0;  ///< what the operator's priority label says; 0 = no label
 };
 /// Some vendor has devices here that are offered.
 bool offers_anything(const NodeSpec& node);
@@ -104,6 +105,10 @@ class Cluster {
   /// What the API server says of a bound pod: replaces whatever is held. Never refused (the truth
   /// may exceed a device).
   void confirm(const PodUid& uid, Allocation allocation);
+  /// Puts a hold in place as it is, whatever is there: what was lifted for a moment to see what
+  /// would be without it, and a claim on slices whose users are still leaving. Until they are gone
+  /// the devices may show more in use than they have, so nobody else is given any of it.
+  void restore(const PodUid& uid, Hold hold);
   /// Ends a hold of any state. False when there was none.
   bool release(const PodUid& uid);
   bool extend(const PodUid& uid, MonoTime deadline);

@@ -51,7 +51,10 @@ NodeKey Fitter::corrected_key() {
   } else {
     sum_weighted_loads();
   }
-  NodeKey key{0, request_.node_policy->key({view_})};
+  const NodeView view{view_, node_->spec.label_priority};
+  NodeKey key{.load = request_.node_policy->key(view)};
+  if (request_.node_policy_before != nullptr) key.before = request_.node_policy_before->key(view);
+  if (request_.node_policy_after != nullptr) key.after = request_.node_policy_after->key(view);
   score_ = std::fabs(static_cast<double>(key.load)) / 10'000.0;
   if (request_.topology && !node_->spec.links.empty()) {
     for (const std::int64_t value : link_values_) key.topology += value;
@@ -76,7 +79,7 @@ NodeKey Fitter::hami_key() {
     score += vendor.rules.hooks->hami_score({node_->spec, vendor.id, used_by_others(), picks});
   }
   score_ = static_cast<double>(score);
-  return {0, request_.hami.node == "spread" ? -ordered(score) : ordered(score)};
+  return {.load = request_.hami.node == "spread" ? -ordered(score) : ordered(score)};
 }
 
 std::span<const Usage> Fitter::used_by_others() {

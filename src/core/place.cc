@@ -46,6 +46,7 @@ Outcome place(const Cluster& cluster, const Request& request, std::span<const No
     }
     outcome.fitting.push_back(i);
     const Best challenger{node, fitter.node_key(), cluster.node(node).spec.locked};
+    if (options.keep_keys) outcome.keys.push_back(challenger.key);
     if (!best || wins(cluster, challenger, *best, options.prefer_unlocked)) best = challenger;
   }
   if (!best) return outcome;

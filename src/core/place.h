@@ -14,10 +14,13 @@
 
 namespace tessera::core {
 
-/// How good a node is for the pod; larger is better. Links compare before load (D3).
+/// How good a node is for the pod; larger is better, the first member that differs decides. Links
+/// compare before load (D3).
 struct NodeKey {
+  std::int64_t before = 0;    ///< of the request's first node policy, 0 without one
   std::int64_t topology = 0;  ///< sum of the vendors' preferences
   std::int64_t load = 0;      ///< of the request's node policy; in HAMi's mode its score in order
+  std::int64_t after = 0;     ///< of the request's last node policy, 0 without one
   friend auto operator<=>(const NodeKey&, const NodeKey&) = default;
 };
 
@@ -40,6 +43,7 @@ Fit fit_node(const Cluster& cluster, const Request& request, NodeId node);
 
 struct PlaceOptions {
   bool prefer_unlocked = true;  ///< among nodes with equal keys, one without a node lock wins
+  bool keep_keys = false;       ///< fills Outcome::keys
 };
 
 struct Outcome {
@@ -50,6 +54,7 @@ struct Outcome {
   };
   std::vector<Rejected> rejected;      ///< every candidate that does not fit
   std::vector<std::uint32_t> fitting;  ///< indices of all candidates that fit, in the order given
+  std::vector<NodeKey> keys;           ///< parallel to fitting, when asked for
 };
 
 /// An invalid NodeId among the candidates is a node nobody knows: rejected as unregistered. Same

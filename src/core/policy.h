@@ -56,6 +56,7 @@ struct NodeView {
     std::int64_t devices = 0;
   };
   std::span<const Vendor> vendors;
+  std::int64_t label_priority = 0;  ///< NodeSpec::label_priority
   /// Mean over vendors of the mean over devices, parts per million, rounded down at each step.
   std::int64_t mean_load_ppm() const;
 };

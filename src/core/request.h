@@ -58,6 +58,9 @@ struct Request {
   std::vector<Position> positions;
   std::vector<Constraints> constraints;
   const NodePolicy* node_policy = nullptr;  ///< never null when given to place()
+  /// What decides before everything else, and what decides when all else is equal; null = nothing.
+  const NodePolicy* node_policy_before = nullptr;
+  const NodePolicy* node_policy_after = nullptr;
   std::vector<const DevicePolicy*>
       device_policies;  ///< chain, most important first; never empty when given to place()
   ScoreWeights weights;
