@@ -2,9 +2,11 @@
 simulated node agents. Everything is started here, on free ports, in a temporary folder, and ended here by process id."""
 import base64
 import contextlib
+import itertools
 import json
 import os
 import pathlib
+import random
 import secrets
 import signal
 import socket
@@ -22,10 +24,17 @@ SCHEDULER_NAME = "hami-scheduler"
 RESOURCES = ["nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores", "nvidia.com/gpumem-percentage", "nvidia.com/priority"]
 
 
+_next_port = itertools.count(random.randrange(12000))
+
+
 def free_port():
-    with contextlib.closing(socket.socket()) as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """Below the range from which the kernel takes the ports of outgoing connections, and never the same one twice: a program that
+    begins to listen a second later still finds it free."""
+    for number in _next_port:
+        port = 20000 + number % 12000
+        with contextlib.closing(socket.socket()) as s, contextlib.suppress(OSError):
+            s.bind(("127.0.0.1", port))
+            return port
 
 
 def wait_for(what, check, seconds=30.0, pause=0.05):

@@ -9,10 +9,11 @@ def cluster(tmp_path, request):
     yield c
     c.stop()
     if getattr(request.node, "failed", False):
-        for name in ("tessera", "kube-scheduler", "agents"):
-            path = c.folder / f"{name}.log"
-            if path.exists():
-                print(f"---- last lines of {name}.log\n" + "\n".join(path.read_text(errors="replace").splitlines()[-30:]))
+        for path in sorted(c.folder.glob("*.log")):
+            if path.name == "audit.log":
+                continue
+            lines = path.read_text(errors="replace").splitlines()[-30:]
+            print(f"---- last lines of {path.name}\n" + "\n".join(line[:500] for line in lines))
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -4,6 +4,7 @@ import contextlib
 import socket
 import ssl
 import threading
+import time
 
 
 class Hold:
@@ -83,8 +84,9 @@ class Proxy:
         while not self._closing:
             try:
                 client, _ = self.listener.accept()
-            except OSError:
-                return
+            except OSError:  # of one connection that has gone already, or of the listener that is closed
+                time.sleep(0.01)
+                continue
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client):
