@@ -50,7 +50,7 @@ NodeId Cluster::set_node(NodeSpec spec) {
   node.spec.traits = std::move(spec.traits);
   node.spec.label_priority = spec.label_priority;
   node.present = true;
-  ++node.version;
+  impl_->touch(id);
   return id;
 }
 
@@ -59,7 +59,7 @@ void Cluster::set_locked(NodeId id, bool locked) {
   Node& node = impl_->state(id).node;
   if (node.spec.locked == locked) return;
   node.spec.locked = locked;
-  ++node.version;
+  impl_->touch(id);
 }
 
 void Cluster::remove_node(std::string_view name) {
@@ -75,7 +75,7 @@ void Cluster::remove_node(std::string_view name) {
   state.node.spec.traits.clear();
   state.node.spec.label_priority = 0;
   state.node.present = false;
-  ++state.node.version;
+  impl_->touch(id);
 }
 
 NodeId Cluster::find_node(std::string_view name) const {
@@ -98,6 +98,23 @@ std::vector<NodeId> Cluster::present_nodes() const {
 std::uint32_t Cluster::rank(NodeId id) const {
   impl_->refresh_ranks();
   return impl_->ranks[id.v];
+}
+
+std::uint64_t Cluster::rank_version() const { return impl_->rank_version; }
+
+std::span<const std::uint32_t> Cluster::ranks() const {
+  impl_->refresh_ranks();
+  return impl_->ranks;
+}
+
+std::uint64_t Cluster::change_count() const { return impl_->change_count; }
+
+bool Cluster::changes_since(std::uint64_t seen, std::vector<NodeId>& changed) const {
+  const std::uint64_t count = impl_->change_count;
+  if (count - seen > impl_->changes.size()) return false;
+  for (std::uint64_t i = seen; i < count; ++i)
+    changed.push_back(impl_->changes[i % Impl::kChangesKept]);
+  return true;
 }
 
 Status Cluster::reserve(const PodUid& uid, Allocation allocation, MonoTime deadline) {

@@ -99,6 +99,16 @@ class Cluster {
   std::uint32_t rank(
       NodeId id) const;  ///< place of the name in byte order among all known nodes (D18)
 
+  /// What moves on whenever a node is seen for the first time: ranks are others afterwards.
+  std::uint64_t rank_version() const;
+  /// By NodeId; good until a node is seen for the first time.
+  std::span<const std::uint32_t> ranks() const;
+  /// How often any node has changed (its version moved) since the cluster was made.
+  std::uint64_t change_count() const;
+  /// The nodes that have changed since change_count() was `seen`, the same one perhaps several
+  /// times, appended. False: too long ago, look at all versions.
+  bool changes_since(std::uint64_t seen, std::vector<NodeId>& changed) const;
+
   /// Takes the slices until deadline; replaces an earlier reservation of the same pod in one step.
   /// kConflict: the pod is bound, or the slices do not fit any more (nothing changes then).
   Status reserve(const PodUid& uid, Allocation allocation, MonoTime deadline);

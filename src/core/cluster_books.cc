@@ -48,7 +48,18 @@ NodeId Cluster::Impl::intern(std::string_view name) {
   ids.emplace(std::string(name), id);
   by_name.push_back(id);
   ranks_stale = true;
+  ++rank_version;
   return id;
+}
+
+void Cluster::Impl::touch(NodeId id) {
+  ++state(id).node.version;
+  if (changes.size() < kChangesKept) {
+    changes.push_back(id);
+  } else {
+    changes[change_count % kChangesKept] = id;
+  }
+  ++change_count;
 }
 
 void Cluster::Impl::refresh_ranks() {
@@ -156,7 +167,7 @@ void Cluster::Impl::charge(const Record& record) {
   NodeState& target = state(record.node);
   for (const Charge& charge : effective_charges(allocation)) add_charge(target, charge);
   quotas.charge(allocation.subject, quota_needs(allocation));
-  ++target.node.version;
+  touch(record.node);
 }
 
 void Cluster::Impl::uncharge(const Record& record) {
@@ -164,7 +175,7 @@ void Cluster::Impl::uncharge(const Record& record) {
   NodeState& target = state(record.node);
   for (const Charge& charge : effective_charges(allocation)) remove_charge(target, charge);
   quotas.uncharge(allocation.subject, quota_needs(allocation));
-  ++target.node.version;
+  touch(record.node);
 }
 
 bool Cluster::Impl::fits(const Allocation& allocation, NodeId id, const Record* replaced) const {

@@ -49,7 +49,12 @@ struct Cluster::Impl {
 
   explicit Impl(VendorTable table) : rules(std::move(table)) {}
 
+  /// Changes that are remembered; whoever is further behind looks at all nodes.
+  static constexpr std::size_t kChangesKept = 8192;
+
   NodeState& state(NodeId id) { return nodes[id.v]; }
+  /// The node has changed.
+  void touch(NodeId id);
   NodeId intern(std::string_view name);
   void refresh_ranks();
   static void set_used(Node& node, std::size_t device, const Usage& used);
@@ -77,6 +82,9 @@ struct Cluster::Impl {
   std::vector<NodeId> by_name;
   std::vector<std::uint32_t> ranks;
   bool ranks_stale = false;
+  std::uint64_t rank_version = 0;
+  std::vector<NodeId> changes;  // a ring of the last ones
+  std::uint64_t change_count = 0;
 };
 
 }  // namespace tessera::core
