@@ -144,6 +144,7 @@ class Cluster {
   std::vector<std::string> differences(const Cluster& other) const;
 
  private:
+  friend class Lift;  // cluster_lift.h
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
