@@ -43,6 +43,7 @@ void Connection::on_handshake(IoResult result) {
     close();
     return;
   }
+  certificate_ = transport_->client_certificate();
   await_request();
 }
 
@@ -164,6 +165,7 @@ void Connection::refuse(Response response) {
 void Connection::dispatch() {
   Request request = parser_.take();
   request.client_gone = client_gone_;
+  request.certificate = certificate_;
   parser_.reset();
   phase_ = Phase::kHandling;
   never_expire();

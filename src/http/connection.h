@@ -102,6 +102,7 @@ class Connection final : public TransportUser, public std::enable_shared_from_th
   const ConnectionLimits limits_;
   ConnectionHost& host_;
   const std::shared_ptr<std::atomic<bool>> client_gone_;
+  std::shared_ptr<const ClientCertificate> certificate_;  // null: the client was not asked
 
   Phase phase_ = Phase::kHandshake;
   Moment deadline_ = Moment::max();

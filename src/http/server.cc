@@ -70,8 +70,8 @@ Status Server::Impl::open() {
   auto address = parse_address(options.address);
   if (!address) return tl::unexpected(address.error());
   if (!options.cert_file.empty()) {
-    auto store =
-        CertificateStore::load({options.cert_file, options.key_file, options.tls_client_ca_file});
+    auto store = CertificateStore::load({options.cert_file, options.key_file,
+                                         options.tls_client_ca_file, options.tls_client_required});
     if (!store) return tl::unexpected(store.error());
     certificates = std::move(*store);
   }

@@ -18,12 +18,20 @@
 
 namespace tessera::http {
 
+/// What a client showed at the TLS handshake.
+struct ClientCertificate {
+  bool verified = false;  ///< for clients, in time, and signed by the server's client authority
+  std::string name;       ///< the common name in it; "" when none was shown
+  std::string problem;    ///< why it is not verified
+};
+
 struct Request {
   std::string method, path, query;  ///< path decoded, query raw
   std::string body;  ///< has at least 64 bytes of spare capacity for in-place JSON parsing
   std::vector<std::pair<std::string, std::string>> headers;         ///< names lower-case
   std::string_view header(std::string_view lower_case_name) const;  ///< "" when absent
   std::string query_value(std::string_view key) const;              ///< decoded, "" when absent
+  std::shared_ptr<const ClientCertificate> certificate;  ///< null: clients are not asked for one
   std::shared_ptr<std::atomic<bool>> client_gone;  ///< becomes true when the connection is lost
 };
 
@@ -72,7 +80,9 @@ struct ServerOptions {
   int threads = 1;
   std::string cert_file, key_file;  ///< both non-empty: TLS 1.2+, re-read when the files change
                                     ///< (poll), bad pairs are kept out
-  std::string tls_client_ca_file;   ///< reserved for mutual TLS
+  std::string tls_client_ca_file;   ///< clients are asked for a certificate signed by it; re-read
+                                    ///< with the pair above
+  bool tls_client_required = true;  ///< false: others get in too, see Request::certificate
   std::chrono::milliseconds cert_poll{10'000};
   std::chrono::milliseconds idle_timeout{120'000};
   std::chrono::milliseconds request_timeout{60'000};  ///< reading one request

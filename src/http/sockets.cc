@@ -59,6 +59,7 @@ class PlainTransport final : public Transport {
  public:
   explicit PlainTransport(tcp::socket socket) : socket_(std::move(socket)) {}
   bool secure() const override { return false; }
+  std::shared_ptr<const ClientCertificate> client_certificate() override { return nullptr; }
   void handshake(User user) override {
     asio::post(socket_.get_executor(),
                [user = std::move(user)] { user->on_handshake(IoResult::kOk); });
@@ -86,6 +87,9 @@ class TlsTransport final : public Transport {
  public:
   TlsTransport(tcp::socket socket, ssl_st* session) : stream_(std::move(socket), session) {}
   bool secure() const override { return true; }
+  std::shared_ptr<const ClientCertificate> client_certificate() override {
+    return client_certificate_of(stream_.native_handle());
+  }
   void handshake(User user) override {
     stream_.async_handshake(
         asio::ssl::stream_base::server,

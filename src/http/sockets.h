@@ -14,6 +14,7 @@
 namespace tessera::http {
 
 class CertificateStore;
+struct ClientCertificate;
 class Loop;
 
 enum class IoResult : std::uint8_t {
@@ -37,6 +38,8 @@ class Transport {
  public:
   virtual ~Transport() = default;
   virtual bool secure() const = 0;
+  /// After the handshake; null when the client was not asked for one.
+  virtual std::shared_ptr<const ClientCertificate> client_certificate() = 0;
   /// Plain connections succeed at once.
   virtual void handshake(std::shared_ptr<TransportUser> user) = 0;
   virtual void read(std::shared_ptr<TransportUser> user, std::span<char> room) = 0;

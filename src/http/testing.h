@@ -57,7 +57,13 @@ class Client {
 std::string post(std::string_view path, std::string_view body, std::string_view more_fields = {});
 std::string get(std::string_view path, std::string_view more_fields = {});
 
-KeyPair make_certificate(const std::string& common_name);
+struct CertificateOptions {
+  const KeyPair* issuer = nullptr;  ///< null: signed by itself
+  bool authority = false;           ///< may sign others
+  bool expired = false;
+  const char* usage = "";  ///< extended key usage, as OpenSSL spells it
+};
+KeyPair make_certificate(const std::string& common_name, const CertificateOptions& options = {});
 
 class TemporaryFolder {
  public:

@@ -7,6 +7,7 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -66,6 +67,30 @@ std::string pem_of(X509* certificate, EVP_PKEY* key) {
   std::string text(data, static_cast<std::size_t>(size));
   BIO_free(bio);
   return text;
+}
+
+void add_extension(X509* certificate, int kind, const char* value) {
+  X509_EXTENSION* extension = X509V3_EXT_conf_nid(nullptr, nullptr, kind, value);
+  X509_add_ext(certificate, extension, -1);
+  X509_EXTENSION_free(extension);
+}
+
+void sign(X509* certificate, EVP_PKEY* own_key, const KeyPair* issuer) {
+  if (issuer == nullptr) {
+    X509_set_issuer_name(certificate, X509_get_subject_name(certificate));
+    X509_sign(certificate, own_key, EVP_sha256());
+    return;
+  }
+  BIO* text = BIO_new_mem_buf(issuer->certificate.data(), -1);
+  BIO* key_text = BIO_new_mem_buf(issuer->key.data(), -1);
+  X509* authority = PEM_read_bio_X509(text, nullptr, nullptr, nullptr);
+  EVP_PKEY* key = PEM_read_bio_PrivateKey(key_text, nullptr, nullptr, nullptr);
+  X509_set_issuer_name(certificate, X509_get_subject_name(authority));
+  X509_sign(certificate, key, EVP_sha256());
+  X509_free(authority);
+  EVP_PKEY_free(key);
+  BIO_free(text);
+  BIO_free(key_text);
 }
 
 }  // namespace
@@ -256,20 +281,21 @@ std::string get(std::string_view path, std::string_view more_fields) {
          "\r\n";
 }
 
-KeyPair make_certificate(const std::string& common_name) {
+KeyPair make_certificate(const std::string& common_name, const CertificateOptions& options) {
   EVP_PKEY* key = EVP_EC_gen("P-256");
   X509* certificate = X509_new();
   X509_set_version(certificate, 2);
   ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
-  X509_gmtime_adj(X509_getm_notBefore(certificate), -60);
-  X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
+  X509_gmtime_adj(X509_getm_notBefore(certificate), options.expired ? -7200 : -60);
+  X509_gmtime_adj(X509_getm_notAfter(certificate), options.expired ? -3600 : 3600);
   X509_set_pubkey(certificate, key);
   X509_NAME* name = X509_get_subject_name(certificate);
   X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
                              reinterpret_cast<const unsigned char*>(common_name.c_str()), -1, -1,
                              0);
-  X509_set_issuer_name(certificate, name);
-  X509_sign(certificate, key, EVP_sha256());
+  if (options.authority) add_extension(certificate, NID_basic_constraints, "critical,CA:TRUE");
+  if (*options.usage != 0) add_extension(certificate, NID_ext_key_usage, options.usage);
+  sign(certificate, key, options.issuer);
   KeyPair pair{pem_of(certificate, nullptr), pem_of(nullptr, key)};
   X509_free(certificate);
   EVP_PKEY_free(key);

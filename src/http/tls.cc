@@ -11,6 +11,7 @@
 #include <openssl/ssl.h>
 
 #include "base/text.h"
+#include "http/server.h"
 #include "obs/log.h"
 
 namespace tessera::http {
@@ -85,8 +86,12 @@ int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_length,
   return SSL_TLSEXT_ERR_OK;
 }
 
-Status require_client_certificates(SSL_CTX* context, const std::string& pem,
-                                   const std::string& path) {
+/// The handshake goes on whatever the client showed; client_certificate_of() tells.
+int go_on(int, X509_STORE_CTX*) { return 1; }
+
+Status ask_for_client_certificates(SSL_CTX* context, const std::string& pem,
+                                   const CertificateStore::Files& files) {
+  const std::string& path = files.client_ca;
   const Bio bio = memory_bio(pem);
   X509_STORE* store = SSL_CTX_get_cert_store(context);
   int count = 0;
@@ -99,15 +104,39 @@ Status require_client_certificates(SSL_CTX* context, const std::string& pem,
   if (count == 0) {
     return fail(Code::kInvalid, "client CA file " + text::quote(path) + ": holds no certificate");
   }
-  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
-  // Resumed sessions with client certificates need a name for the application.
-  static constexpr std::string_view kName = "tessera";
-  SSL_CTX_set_session_id_context(context, reinterpret_cast<const unsigned char*>(kName.data()),
-                                 kName.size());
+  // An intermediate authority in the file is trusted by itself.
+  X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
+  if (files.client_required) {
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  } else {
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, go_on);
+  }
+  // A resumed session would not be looked at again: every connection shows its certificate.
+  SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
+  SSL_CTX_set_num_tickets(context, 0);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   return {};
 }
 
 }  // namespace
+
+std::shared_ptr<const ClientCertificate> client_certificate_of(ssl_st* session) {
+  if (SSL_get_verify_mode(session) == SSL_VERIFY_NONE) return nullptr;
+  auto shown = std::make_shared<ClientCertificate>();
+  const X509* certificate = SSL_get0_peer_certificate(session);
+  if (certificate == nullptr) {
+    shown->problem = "none was shown";
+    return shown;
+  }
+  std::array<char, 256> name{};
+  X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, name.data(),
+                            static_cast<int>(name.size()));
+  shown->name = name.data();
+  const long result = SSL_get_verify_result(session);
+  shown->verified = result == X509_V_OK;
+  if (!shown->verified) shown->problem = X509_verify_cert_error_string(result);
+  return shown;
+}
 
 Result<std::unique_ptr<CertificateStore>> CertificateStore::load(Files files) {
   std::unique_ptr<CertificateStore> store(new CertificateStore(std::move(files)));
@@ -149,8 +178,7 @@ Result<std::shared_ptr<ssl_ctx_st>> CertificateStore::build(const Content& conte
                                     text::quote(files_.certificate) + ": " + openssl_reason());
   }
   if (files_.client_ca.empty()) return context;
-  if (auto s = require_client_certificates(context.get(), content.client_ca, files_.client_ca);
-      !s) {
+  if (auto s = ask_for_client_certificates(context.get(), content.client_ca, files_); !s) {
     return tl::unexpected(s.error());
   }
   return context;

@@ -14,11 +14,16 @@ struct ssl_ctx_st;
 
 namespace tessera::http {
 
+struct ClientCertificate;
+/// After the handshake; null when the client was not asked.
+std::shared_ptr<const ClientCertificate> client_certificate_of(ssl_st* session);
+
 class CertificateStore {
  public:
   struct Files {
     std::string certificate, key;
-    std::string client_ca;  ///< non-empty: clients must show a certificate signed by it
+    std::string client_ca;        ///< non-empty: clients are asked for a certificate signed by it
+    bool client_required = true;  ///< false: others get in too
   };
   static Result<std::unique_ptr<CertificateStore>> load(Files files);
 

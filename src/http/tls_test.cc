@@ -43,16 +43,20 @@ class Tls : public ::testing::Test {
     return made;
   }
 
-  void start(const ServerOptions& options) {
-    Route echo;
-    echo.method = "POST";
-    echo.path = "/echo";
-    echo.max_body = 8 << 20;
-    echo.handler = [](Request&& request, const Responder& respond) {
+  static Handler echoing() {
+    return [](Request&& request, const Responder& respond) {
       Response response;
       response.body = std::move(request.body);
       respond(std::move(response));
     };
+  }
+
+  void start(const ServerOptions& options, Handler handler = echoing()) {
+    Route echo;
+    echo.method = "POST";
+    echo.path = "/echo";
+    echo.max_body = 8 << 20;
+    echo.handler = std::move(handler);
     Route ticks;
     ticks.method = "GET";
     ticks.path = "/ticks";
@@ -236,6 +240,91 @@ TEST_F(Tls, WithAClientAuthorityOnlyItsClientsGetIn) {
   stranger.identity = make_certificate("stranger");
   EXPECT_EQ(Client(server_->port(), stranger).exchange(post("/echo", "x")).status, 0);
   EXPECT_EQ(Client(server_->port(), tls()).exchange(post("/echo", "x")).status, 0);
+}
+
+/// What the handler is told of the client: "verified NAME", "NAME: problem", or "not asked".
+Handler tell_client() {
+  return [](Request&& request, const Responder& respond) {
+    const auto& client = request.certificate;
+    std::string words = "not asked";
+    if (client)
+      words = client->verified ? "verified " + client->name : client->name + ": " + client->problem;
+    respond({.body = std::move(words)});
+  };
+}
+
+TEST_F(Tls, ClientsThatAreOnlyAskedGetInAndTheHandlerIsTold) {
+  const auto authority = make_certificate("authority", {.authority = true});
+  const auto other = make_certificate("authority", {.authority = true});
+  folder_.write("ca.crt", authority.certificate);
+  auto asking = options();
+  asking.tls_client_ca_file = folder_.path("ca.crt");
+  asking.tls_client_required = false;
+  start(asking, tell_client());
+  struct Row {
+    const char* name;
+    KeyPair identity;
+    std::string told;
+  };
+  const Row rows[] = {
+      {"signed by it", make_certificate("a", {.issuer = &authority}), "verified a"},
+      {"for clients", make_certificate("b", {.issuer = &authority, .usage = "clientAuth"}),
+       "verified b"},
+      {"none", {}, ": none was shown"},
+      {"for servers only", make_certificate("c", {.issuer = &authority, .usage = "serverAuth"}),
+       "c: unsuitable certificate purpose"},
+      {"too old", make_certificate("d", {.issuer = &authority, .expired = true}),
+       "d: certificate has expired"},
+      {"signed by itself", make_certificate("e"), "e: self-signed certificate"},
+      {"signed by another of that name", make_certificate("f", {.issuer = &other}),
+       "f: certificate signature failure"},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.name);
+    for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+      TlsSetup setup = tls();
+      setup.highest_version = version;
+      setup.identity = row.identity;
+      Client client(server_->port(), setup);
+      EXPECT_EQ(client.exchange(post("/echo", "x")).body, row.told);
+      EXPECT_EQ(client.exchange(post("/echo", "x")).body, row.told) << "the same connection again";
+    }
+  }
+}
+
+TEST_F(Tls, ClientsThatAreNotAskedHaveNothingToShow) {
+  start(options(), tell_client());
+  TlsSetup eager = tls();
+  eager.identity = make_certificate("a");
+  EXPECT_EQ(Client(server_->port(), eager).exchange(post("/echo", "x")).body, "not asked");
+}
+
+TEST_F(Tls, AnotherClientAuthorityCountsForNewConnections) {
+  const auto first = make_certificate("first authority", {.authority = true});
+  const auto second = make_certificate("second authority", {.authority = true});
+  folder_.write("ca.crt", first.certificate);
+  auto asking = options();
+  asking.cert_poll = 20ms;
+  asking.tls_client_ca_file = folder_.path("ca.crt");
+  asking.tls_client_required = false;
+  start(asking, tell_client());
+  TlsSetup old_client = tls(), new_client = tls();
+  old_client.identity = make_certificate("old", {.issuer = &first});
+  new_client.identity = make_certificate("new", {.issuer = &second});
+  const auto told = [&](const TlsSetup& setup) {
+    return Client(server_->port(), setup).exchange(post("/echo", "x")).body;
+  };
+  EXPECT_EQ(told(old_client), "verified old");
+  EXPECT_NE(told(new_client), "verified new");
+  folder_.write("ca.crt", "no PEM");
+  ASSERT_FALSE(server_->reload_certificate().has_value());
+  EXPECT_EQ(told(old_client), "verified old") << "a bad file is kept out";
+  folder_.write("ca.crt", first.certificate + second.certificate);
+  EXPECT_TRUE(eventually([&] { return told(new_client) == "verified new"; }));
+  EXPECT_EQ(told(old_client), "verified old");
+  folder_.write("ca.crt", second.certificate);
+  EXPECT_TRUE(eventually([&] { return told(old_client) != "verified old"; }));
+  EXPECT_EQ(told(new_client), "verified new");
 }
 
 TEST_F(Tls, StopsWithConnectionsInEveryState) {
