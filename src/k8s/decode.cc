@@ -13,6 +13,14 @@ namespace {
 
 constexpr std::string_view kPodGroupLabel = "scheduling.x-k8s.io/pod-group";
 
+/// Times that only order pods: one that cannot be read is as good as none.
+std::optional<WallTime> read_time(json::Value value) {
+  const auto text = value.string();
+  if (!text) return std::nullopt;
+  const auto time = parse_rfc3339(*text);
+  return time ? std::optional<WallTime>(*time) : std::nullopt;
+}
+
 Status read_pod_meta(json::Value object, const Keep& keep, Pod& pod) {
   FieldReader meta(object, "metadata");
   meta.string("namespace", pod.ns);
@@ -26,6 +34,7 @@ Status read_pod_meta(json::Value object, const Keep& keep, Pod& pod) {
   std::string deleted;
   meta.string("deletionTimestamp", deleted);
   pod.terminating = !deleted.empty();
+  pod.created = read_time(object["creationTimestamp"]);
   FieldReader labels(meta.object("labels"), "metadata.labels");
   labels.string(kPodGroupLabel, pod.pod_group);
   return meta.status() ? labels.status() : meta.status();
@@ -99,6 +108,11 @@ Status read_pod_spec(json::Value object, const Keep& keep, Pod& pod) {
   spec.string("schedulerName", pod.scheduler_name);
   spec.string("runtimeClassName", pod.runtime_class);
   spec.string("priorityClassName", pod.priority_class);
+  spec.integer("priority", pod.priority);
+  spec.integer("terminationGracePeriodSeconds", pod.grace_seconds);
+  std::string preemption;
+  spec.string("preemptionPolicy", preemption);
+  pod.never_preempts = preemption == "Never";
   read_containers(spec, "initContainers", true, keep, pod);
   read_containers(spec, "containers", false, keep, pod);
   pod.has_deadline = !object["activeDeadlineSeconds"].is_null_or_missing();
@@ -165,6 +179,8 @@ Status read_pod_status(json::Value object, Pod& pod) {
   status.string("qosClass", service_class);
   if (!service_class.empty()) pod.best_effort = service_class == "BestEffort";
   pod.phase = to_phase(phase);
+  status.string("nominatedNodeName", pod.nominated_node);
+  pod.started = read_time(object["startTime"]);
   pod.init_finished = init_containers_finished(status.array("initContainerStatuses"), pod);
   std::size_t index = 0;
   status.array("conditions").for_each_element([&](json::Value condition) {

@@ -13,6 +13,7 @@ Result<Pod> decode_pod(json::Value object, const Keep& keep = {});
 Result<Node> decode_node(json::Value object, const Keep& keep = {});
 Result<Lease> decode_lease(json::Value object);
 Result<ResourceQuota> decode_quota(json::Value object, const Keep& keep = {});
+Result<PodDisruptionBudget> decode_budget(json::Value object);
 Result<ObjectMeta> decode_meta(json::Value object);
 
 }  // namespace tessera::k8s

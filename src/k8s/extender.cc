@@ -176,6 +176,21 @@ std::string encode_filter_error(std::string_view error) {
   return encode_filter_result(result);
 }
 
+std::string encode_host_priorities(std::span<const std::string_view> hosts,
+                                   std::span<const std::int64_t> scores) {
+  constexpr std::size_t kAroundName = 24;  // {"Host":"","Score":10},
+  std::size_t bytes = 2;
+  for (const std::string_view host : hosts) bytes += host.size() + kAroundName;
+  json::Writer out;
+  out.reserve(bytes);
+  out.begin_array();
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    out.begin_object().key("Host").string(hosts[i]).key("Score").integer(scores[i]).end_object();
+  }
+  out.end_array();
+  return std::move(out).take();
+}
+
 Result<BindArgs> decode_bind_args(json::Parser& parser, std::string_view body) {
   const auto root = outer_object(parser.parse(body), "bind args");
   if (!root) return tl::unexpected(root.error());

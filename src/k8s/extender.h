@@ -1,6 +1,8 @@
 /// Messages of the scheduler extender protocol. Source: spec/extender-protocol.md sections 2, 3, 8.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,10 +42,30 @@ struct FilterResult {
 std::string encode_filter_result(const FilterResult& result);
 std::string encode_filter_error(std::string_view error);
 
+/// HostPriorityList, a bare array: [{"Host":"n1","Score":7},…]. As many scores as hosts.
+std::string encode_host_priorities(std::span<const std::string_view> hosts,
+                                   std::span<const std::int64_t> scores);
+
 struct BindArgs {
   std::string pod_name, pod_namespace, pod_uid, node;
 };
 Result<BindArgs> decode_bind_args(json::Parser& parser, std::string_view body);
 std::string encode_bind_result(std::string_view error);
+
+struct VictimsOfNode {
+  std::string node;
+  std::vector<std::string> uids;
+  std::int64_t budget_violations = 0;  ///< NumPDBViolations
+};
+struct PreemptArgs {
+  Pod pod;
+  std::vector<VictimsOfNode> nodes;  ///< of whichever form came; names unique, a null entry = empty
+};
+/// Either form; where both are there, the one with full pods.
+Result<PreemptArgs> decode_preempt_args(json::Parser& parser, std::string_view body,
+                                        const Keep& keep);
+/// Always the meta form. A node without victims would be an error to kube-scheduler: the caller
+/// leaves it out.
+std::string encode_preempt_result(const std::vector<VictimsOfNode>& nodes);
 
 }  // namespace tessera::k8s

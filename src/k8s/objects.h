@@ -47,6 +47,11 @@ struct Pod {
   bool init_finished =
       false;  ///< there are non-sidecar init containers and all ended with exit code 0
   std::optional<WallTime> unschedulable_since;  ///< lastTransitionTime of PodScheduled=False
+  std::int64_t priority = 0;                    ///< spec.priority
+  bool never_preempts = false;                  ///< spec.preemptionPolicy is Never
+  std::int64_t grace_seconds = 30;              ///< spec.terminationGracePeriodSeconds
+  std::string nominated_node;                   ///< status.nominatedNodeName
+  std::optional<WallTime> created, started;     ///< creationTimestamp; status.startTime
   std::size_t init_count() const;
   bool finished() const { return phase == Phase::kSucceeded || phase == Phase::kFailed; }
 };
@@ -78,6 +83,24 @@ struct ResourceQuota {
   StringMap hard;
   std::vector<std::string> scopes;
   std::vector<ScopeExpression> selectors;
+};
+
+/// metav1.LabelSelector: every label and every expression must hold; one without any selects all.
+struct LabelSelector {
+  struct Expression {
+    std::string key, match;  ///< operator: In, NotIn, Exists, DoesNotExist
+    std::vector<std::string> values;
+  };
+  StringMap labels;
+  std::vector<Expression> expressions;
+  /// An operator that nobody knows holds for nothing.
+  bool selects(const StringMap& of) const;
+};
+
+struct PodDisruptionBudget {
+  std::string ns, name, uid, resource_version;
+  std::optional<LabelSelector> selector;  ///< nullopt: no pod is under it
+  std::int64_t disruptions_allowed = 0;   ///< status.disruptionsAllowed
 };
 
 struct ObjectMeta {
