@@ -25,6 +25,7 @@ struct ApiRequest {
   std::chrono::milliseconds timeout{
       10'000};  ///< from send() to the answer, waiting for the bucket and retries included
   bool low_priority = false;  ///< events and the like: own bucket, dropped when its queue is full
+  bool retry_429 = true;      ///< false: a 429 is an answer, not a wish to be asked again
   /// Asked on the client's thread right before each attempt; false: not sent, the answer is the
   /// error "no longer wanted". Empty: always. For writes whose right may end while they wait.
   std::function<bool()> still_wanted;

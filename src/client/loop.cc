@@ -307,6 +307,7 @@ void ApiClient::Impl::end_call(std::unique_ptr<Call> call, ApiResponse response)
 bool ApiClient::Impl::retry_later(std::unique_ptr<Call>& call, const ApiResponse& response) {
   const bool asked =
       response.status == 429 || (response.status == 503 && response.retry_after.count() > 0);
+  if (response.status == 429 && !call->request.retry_429) return false;
   if (!asked || call->retries >= options_.max_retries_429) return false;
   std::chrono::milliseconds pause =
       response.retry_after.count() > 0 ? response.retry_after : kRetryAfterMissing;

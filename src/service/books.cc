@@ -54,6 +54,7 @@ void Books::tell_room(std::string_view node, std::string_view ns) const {
 /// Ends what the pod holds, in any state.
 bool Books::release(const std::string& uid) {
   reserved_.erase(uid);
+  claims_.erase(uid);
   const core::Hold* hold = cluster_.hold({uid});
   if (hold == nullptr) return false;
   const std::string node = hold->allocation.node, ns = hold->allocation.subject.ns;
@@ -145,6 +146,7 @@ void Books::settle_bound(PodRecord& pod, PodFact& fact) {
     }
   }
   reserved_.erase(fact.uid);
+  claims_.erase(fact.uid);
   const core::Hold* held = cluster_.hold({fact.uid});
   if (fact.init_finished && held != nullptr && !held->allocation.init_finished) {
     cluster_.finish_init({fact.uid});
@@ -241,7 +243,7 @@ void Books::extend_reservation(const std::string& uid, std::chrono::milliseconds
 }
 
 void Books::end_reservation(const std::string& uid) {
-  if (reserved_.contains(uid)) release(uid);
+  if (reserved_.contains(uid) && !back_to_claim(uid)) release(uid);
 }
 
 bool Books::bound(const std::string& uid, const std::string& node) {
@@ -251,6 +253,7 @@ bool Books::bound(const std::string& uid, const std::string& node) {
   record->request.reset();
   record->touched = clock_.mono();
   reserved_.erase(uid);
+  claims_.erase(uid);
   const core::Hold* hold = cluster_.hold({uid});
   if (hold != nullptr && hold->state == core::HoldState::kReserved) {
     core::Allocation allocation = hold->allocation;
@@ -271,7 +274,7 @@ void Books::expire_reservations() {
   std::sort(expired.begin(), expired.end(),
             [](const PodUid& a, const PodUid& b) { return a.v < b.v; });
   for (const PodUid& uid : expired) {
-    release(uid.v);
+    end_reservation(uid.v);
     expired_.increment();
     const PodRecord* record = pod(uid.v);
     log::warn(

@@ -79,6 +79,17 @@ class Books {
   /// wrong).
   void repair() { cluster_ = cluster_.rebuild(); }
 
+  /// Slices held for a pod while their users are still leaving: nobody else is given any of them,
+  /// whatever may be missing there now. A claim stays until end_claim, the pod's Binding or its
+  /// end; a reservation takes its place for a time and gives it back when it ends without a Binding.
+  void claim(const PodRecord& pod, core::Allocation allocation, MonoTime deadline);
+  void end_claim(const std::string& uid);
+  bool claims(const std::string& uid) const { return claims_.contains(uid); }
+  /// Claimed and not reserved: the slices may not be free yet.
+  bool only_claims(const std::string& uid) const {
+    return claims_.contains(uid) && !reserved_.contains(uid);
+  }
+
   // Decisions.
   /// The record of a pod that a call names: made when no watch has shown it yet.
   PodRecord& note_pod(const std::string& ns, const std::string& name, const std::string& uid);
@@ -133,7 +144,9 @@ class Books {
   std::unordered_set<std::string> locked_nodes_;
   std::unordered_map<std::string, QuotaRecord> quotas_;  // by "ns/name"
   std::uint64_t generation_ = 0;  // facts read before it use other vendor ids
+  bool back_to_claim(const std::string& uid);
   std::unordered_set<std::string> reserved_;
+  std::unordered_map<std::string, MonoTime> claims_;  // deadlines, by uid
   std::unordered_set<std::string> deleted_;
   std::deque<std::string> deleted_order_;
   obs::Counter bad_annotations_, node_mismatches_, expired_, bad_registers_;

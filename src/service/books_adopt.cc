@@ -26,7 +26,9 @@ void Books::adopt(const FactReader& before, const FactReader& after) {
   for (auto& [name, node] : nodes_) node.id = cluster_.find_node(name);
   for (auto& [uid, pod] : pods_) {
     if (pod.request && !change.request(*pod.request)) pod.request.reset();
-    if (reserved_.contains(uid) && cluster_.hold({uid}) == nullptr) reserved_.erase(uid);
+    if (cluster_.hold({uid}) != nullptr) continue;
+    reserved_.erase(uid);
+    claims_.erase(uid);
   }
 }
 

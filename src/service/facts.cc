@@ -1,5 +1,6 @@
 #include "service/facts.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text.h"
@@ -11,7 +12,7 @@ namespace {
 
 bool is_own_annotation(std::string_view key) {
   return key == kNodeLockKey || key == kAssignedNodeKey || key == kAssignedTimeKey ||
-         key == kBindPhaseKey || key == kBindTimeKey;
+         key == kBindPhaseKey || key == kBindTimeKey || key == kPreemptionKey;
 }
 
 std::string annotation_or_empty(const k8s::Pod& pod, std::string_view key) {
@@ -23,6 +24,32 @@ std::optional<WallTime> parse_bind_time(std::string_view seconds) {
   const Result<std::int64_t> value = text::parse_int(seconds, 64);
   if (!value || *value < 0 || *value > 100'000'000'000) return std::nullopt;
   return WallTime(std::chrono::seconds(*value));
+}
+
+/// The devices of the note are read like those of a bound pod.
+std::shared_ptr<const NoteFact> read_note(const k8s::Pod& pod, const vendors::Vendors& vendors) {
+  const std::string* text = k8s::find(pod.annotations, kPreemptionKey);
+  if (text == nullptr) return nullptr;
+  auto fact = std::make_shared<NoteFact>();
+  Result<PreemptionNote> note = decode_note(*text);
+  if (!note) {
+    fact->problem = note.error().what;
+    return fact;
+  }
+  fact->note = std::move(*note);
+  if (!pod.node_name.empty()) return fact;
+  k8s::Pod planned = pod;
+  planned.node_name = fact->note.node;
+  for (const auto& [key, value] : fact->note.devices) {
+    std::erase_if(planned.annotations, [&](const auto& entry) { return entry.first == key; });
+    planned.annotations.emplace_back(key, value);
+  }
+  Result<core::Allocation> allocation = vendors.decode(planned);
+  if (allocation)
+    fact->allocation = std::move(*allocation);
+  else
+    fact->problem = allocation.error().what;
+  return fact;
 }
 
 /// What the pod says it holds, cut so that a log line stays one.
@@ -56,11 +83,14 @@ std::vector<HandshakeFact> read_handshakes(const k8s::Node& node, const vendors:
 }  // namespace
 
 FactReader::FactReader(std::shared_ptr<const vendors::Vendors> vendors,
-                       vendors::PolicyDefaults defaults, std::uint64_t generation)
+                       vendors::PolicyDefaults defaults, std::uint64_t generation,
+                       bool keep_labels)
     : vendors_(std::move(vendors)),
       defaults_(std::move(defaults)),
       keep_(vendors_->keep()),
-      generation_(generation) {
+      generation_(generation),
+      keep_labels_(keep_labels) {
+  if (keep_labels) keep_.label = [](std::string_view) { return true; };
   keep_.annotation = [inner = keep_.annotation](std::string_view key) {
     return is_own_annotation(key) || !inner || inner(key);
   };
@@ -89,7 +119,14 @@ PodFact FactReader::read_pod(const k8s::Pod& pod) const {
   fact.bind_phase = annotation_or_empty(pod, kBindPhaseKey);
   fact.bind_time = parse_bind_time(annotation_or_empty(pod, kBindTimeKey));
   fact.annotated_node = annotation_or_empty(pod, kAssignedNodeKey);
+  fact.priority = pod.priority;
+  fact.never_preempts = pod.never_preempts;
+  fact.grace = std::chrono::seconds(std::max<std::int64_t>(pod.grace_seconds, 0));
+  fact.created = pod.created;
+  fact.start_time = pod.started;
   if (!fact.asks_devices || fact.finished) return fact;
+  if (keep_labels_) fact.labels = pod.labels;
+  fact.preemption = read_note(pod, *vendors_);
   for (const k8s::Container& container : pod.containers) {
     fact.containers.push_back(container.name);
   }

@@ -20,6 +20,7 @@
 #include "json/reader.h"
 #include "k8s/objects.h"
 #include "service/node_lock.h"
+#include "service/preempt_note.h"
 #include "vendors/vendors.h"
 
 namespace tessera::service {
@@ -40,6 +41,12 @@ struct PodFact {
   std::optional<core::Allocation> allocation;  ///< of bound pods: what their annotations say
   std::string problem;  ///< why request or allocation could not be read, with the value
   std::vector<std::string> carried_keys;  ///< of an unbound pod: left by another scheduler
+  std::int64_t priority = 0;
+  bool never_preempts = false;
+  std::chrono::seconds grace{30};  ///< it may take to end
+  std::optional<WallTime> created, start_time;
+  k8s::StringMap labels;  ///< only where the reader keeps labels
+  std::shared_ptr<const NoteFact> preemption;  ///< of a preemption in progress for this pod
 };
 
 /// What a node's annotations say of one vendor whose agents register there.
@@ -70,8 +77,9 @@ struct QuotaFact {
 
 class FactReader {
  public:
+  /// keep_labels: of pods, for the selectors of disruption budgets.
   FactReader(std::shared_ptr<const vendors::Vendors> vendors, vendors::PolicyDefaults defaults,
-             std::uint64_t generation = 1);
+             std::uint64_t generation = 1, bool keep_labels = false);
 
   /// What decoders keep: what the vendors need plus our own keys.
   const k8s::Keep& keep() const { return keep_; }
@@ -79,6 +87,7 @@ class FactReader {
   const vendors::PolicyDefaults& defaults() const { return defaults_; }
   /// Vendor ids mean something within one generation only.
   std::uint64_t generation() const { return generation_; }
+  bool keeps_labels() const { return keep_labels_; }
 
   Result<PodFact> read_pod(json::Value object) const;
   PodFact read_pod(const k8s::Pod& pod) const;
@@ -91,6 +100,7 @@ class FactReader {
   vendors::PolicyDefaults defaults_;
   k8s::Keep keep_;
   std::uint64_t generation_;
+  bool keep_labels_;
 };
 
 /// The reader in force: replaced as a whole when the device configuration changes. Whoever reads
