@@ -9,11 +9,10 @@ std::optional<Lift::Handle> Lift::know(const PodUid& uid) {
   if (found == cluster_.impl_->holds.end()) return std::nullopt;
   const Cluster::Impl::Record& record = found->second;
   const Allocation& allocation = record.hold.allocation;
-  Pod pod{record.node, false, effective_charges(allocation), allocation.subject,
-          quota_needs(allocation)};
-  if (pod.charges.empty() && pod.needs.empty()) return std::nullopt;
+  Pod pod{record.node, false, effective_charges(allocation), allocation.subject, {}};
   // Where nothing is limited the account need not be touched.
-  if (!cluster_.impl_->quotas.limits(pod.subject.ns)) pod.needs.clear();
+  if (cluster_.impl_->quotas.limits(pod.subject.ns)) pod.needs = quota_needs(allocation);
+  if (pod.charges.empty() && pod.needs.empty()) return std::nullopt;
   pods_.push_back(std::move(pod));
   return static_cast<Handle>(pods_.size() - 1);
 }

@@ -26,16 +26,20 @@ struct Evictable {
 
 struct PreemptionPlan {
   NodeId node;
-  std::vector<PodUid> victims;  ///< none can be left out; order: most constrained first
-                                ///< (fewest disruptions left), then lowest priority, youngest, uid
-  Allocation allocation;        ///< of the preemptor, when they are gone
+  std::vector<PodUid>
+      victims;  ///< empty: the pod fits as it is; none can be left out; order: most constrained
+                ///< first (fewest disruptions left), then lowest priority, youngest, uid
+  Allocation allocation;  ///< of the preemptor, when they are gone
 };
 
 /// The order of sets: lowest highest priority, fewest victims, youngest (the set whose oldest pod
 /// is younger), lowest rank of the node, uids in order.
 struct PreemptionLimits {
   /// Sets tried on one node before the best found so far (if any) is taken as the node's answer.
+  /// Up to eleven evictable pods on a node every set is looked at, and the answer is exact.
   std::uint32_t sets_per_node = 4000;
+  /// The same over all nodes: then the best found so far is the answer.
+  std::uint32_t sets_in_all = 30'000;
 };
 
 /// Only sets that stay within all budgets (disruptions still allowed, by place) are plans. Empty:
