@@ -1,24 +1,9 @@
 #include "core/place.h"
 
 #include "core/fitter.h"
+#include "core/place_order.h"
 
 namespace tessera::core {
-namespace {
-
-struct Best {
-  NodeId node;
-  NodeKey key;
-  bool locked = false;
-};
-
-/// Larger key, then no lock, then the lower name (D18).
-bool wins(const Cluster& cluster, const Best& challenger, const Best& best, bool prefer_unlocked) {
-  if (challenger.key != best.key) return challenger.key > best.key;
-  if (prefer_unlocked && challenger.locked != best.locked) return best.locked;
-  return cluster.rank(challenger.node) < cluster.rank(best.node);
-}
-
-}  // namespace
 
 Fit fit_node(const Cluster& cluster, const Request& request, NodeId node) {
   Fitter fitter(cluster, request);

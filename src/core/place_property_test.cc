@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "core/place_property_index.h"
 #include "core/place_property_world.h"
 
 namespace tessera::core {
@@ -148,6 +149,7 @@ bool should_accept(const Cluster& cluster, const PodUid& uid, const Allocation& 
 struct Coverage {
   long histories = 0, steps = 0, placed = 0, refused = 0, several_grants = 0, own_hold = 0;
   long instances = 0, by_quota = 0, linked = 0, hami = 0, restarts = 0;
+  std::uint64_t indexed = 0, index_asked = 0;
 };
 
 class History {
@@ -171,7 +173,10 @@ class History {
     if (!wild_) check_totals();
     const Request request = random_request(dice);
     check_place(request, dice);
+    witness_.check(cluster_, dice);
   }
+  /// Of the questions to the index: those asked, and those it had to decide plainly.
+  PlaceIndex::Figures index_figures() const { return witness_.figures(); }
 
  private:
   std::vector<Node> nodes() const {
@@ -245,6 +250,7 @@ class History {
     }
     RC_ASSERT(fresh.differences(shown) == std::vector<std::string>{});
     cluster_ = std::move(fresh);
+    witness_.forget();
   }
 
   void expire(Dice& dice) {
@@ -387,6 +393,7 @@ class History {
   bool wild_;
   Coverage& coverage_;
   MonoTime now_{};
+  IndexWitness witness_;
 };
 
 /// Drives histories until the wanted number of steps is reached; each round has its own seed.
@@ -406,6 +413,8 @@ void drive(bool wild, long steps) {
       ++coverage.histories;
       History history(wild, coverage);
       for (const std::uint64_t seed : seeds) history.step(seed);
+      coverage.index_asked += history.index_figures().asked;
+      coverage.indexed += history.index_figures().asked - history.index_figures().plain;
     };
     const auto result = rc::detail::checkTestable(property, metadata, params);
     if (!result.is<rc::detail::SuccessResult>()) {
@@ -422,6 +431,7 @@ void drive(bool wild, long steps) {
   EXPECT_GT(coverage.linked, coverage.steps / 100);
   EXPECT_GT(coverage.hami, coverage.steps / 100);
   EXPECT_GT(coverage.restarts, coverage.steps / 100);
+  EXPECT_GT(coverage.indexed, coverage.index_asked / 4);
   std::cout << coverage.histories << " histories, " << coverage.steps << " steps\n";
 }
 
