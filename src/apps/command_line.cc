@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "apps/serve_flags.h"
+#include "apps/setup_flags.h"
 
 namespace tessera::apps {
 namespace {
@@ -104,8 +105,8 @@ bool named_scheduler(const std::string& program) {
 }
 
 bool names_no_command(const std::vector<std::string>& arguments) {
-  static constexpr std::array<std::string_view, 7> kWords = {
-      "version", "serve", "demo", "check-config", "vendors", "explain", "help"};
+  static constexpr std::array<std::string_view, 8> kWords = {
+      "version", "serve", "demo", "check-config", "vendors", "explain", "render", "help"};
   return arguments.empty() ||
          std::find(kWords.begin(), kWords.end(), arguments.front()) == kWords.end();
 }
@@ -125,10 +126,8 @@ CommandLine parse_command_line(const std::string& program, std::vector<std::stri
   add_demo(root, line);
   add_vendors(root, line);
   add_explain(root, line);
-  CLI::App* check =
-      root.add_subcommand("check-config", "name every fault of a device configuration file");
-  check->add_option("FILE", line.config_file, "the file")->required();
-  check->callback([&line] { line.command = Command::kCheckConfig; });
+  add_render(root, line);
+  add_check_config(root, line);
   root.add_subcommand("version", "the version")->callback([&line] {
     line.command = Command::kVersion;
   });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "service/server.h"
+#include "setup/render.h"
 #include "sim/demo.h"
 
 namespace tessera::apps {
@@ -15,6 +16,7 @@ enum class Command : std::uint8_t {
   kExit,
   kServe,
   kDemo,
+  kRender,
   kCheckConfig,
   kVendors,
   kExplain,
@@ -28,6 +30,12 @@ struct ExplainOptions {
   std::string ca_file;
   bool insecure = false, json = false;
   int limit = 50;
+};
+
+/// Of `render scheduler-config` and `check-config`.
+struct SetupOptions {
+  setup::RenderOptions render;
+  std::string scheduler_config;  ///< the file to check; "" = none
 };
 
 struct CommandLine {
@@ -44,6 +52,7 @@ struct CommandLine {
   std::vector<std::string> without_effect;  ///< flags that were given, are known, and do nothing
   sim::DemoOptions demo;
   ExplainOptions explain;
+  SetupOptions setup;
   std::string config_file;  ///< of check-config
 };
 

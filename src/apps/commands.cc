@@ -7,13 +7,12 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "apps/files.h"
 #include "apps/signals.h"
 #include "apps/table.h"
 #include "base/clock.h"
@@ -23,7 +22,6 @@
 #include "service/serve_check.h"
 #include "service/server.h"
 #include "sim/demo.h"
-#include "vendors/config.h"
 #include "vendors/vendors.h"
 
 namespace tessera::apps {
@@ -39,14 +37,6 @@ int complain(const std::string& problem) {
 std::optional<std::string> environment(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-}
-
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(Code::kNotFound, fmt::format("{}: cannot be opened", path));
-  std::string content{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad()) return fail(Code::kUnavailable, fmt::format("{}: cannot be read", path));
-  return content;
 }
 
 void announce(const CommandLine& line, const service::Server& server) {
@@ -76,16 +66,6 @@ void serve_until_told(service::Server& server) {
       log::error("certificate cannot be read; the old one stays",
                  {{"problem", reloaded.error().what}});
   }
-}
-
-/// "" without a file: the built-in configuration.
-Result<std::string> read_device_config(const std::string& path) {
-  if (path.empty()) return std::string();
-  Result<std::string> yaml = read_file(path);
-  if (!yaml) return fail(yaml.error().code, "--device-config-file: " + yaml.error().what);
-  if (text::trim(*yaml).empty())
-    return fail(Code::kInvalid, "--device-config-file: " + path + " is empty");
-  return yaml;
 }
 
 /// What the environment says and no flag has said. Source: spec/scheduler.md section 1.2.
@@ -142,20 +122,6 @@ int run_demo(const CommandLine& line) {
   const StopFlag flag;
   const Result<int> code = sim::run_demo(options, flag.stop());
   return code ? *code : complain(code.error().what);
-}
-
-int run_check_config(const std::string& file) {
-  const Result<std::string> yaml = read_file(file);
-  if (!yaml) return complain(yaml.error().what);
-  const vendors::ConfigResult result =
-      vendors::parse_device_config(*yaml, {.ascend = true, .iluvatar = true});
-  for (const vendors::ConfigFault& fault : result.faults)
-    fmt::print("{}: {}\n", file, fault.text());
-  for (const vendors::ConfigFault& note : result.notes)
-    fmt::print("{}: note: {}\n", file, note.text());
-  if (!result.faults.empty()) return 1;
-  fmt::print("{}: in order\n", file);
-  return 0;
 }
 
 int run_vendors(const CommandLine& line) {

@@ -7,7 +7,8 @@ namespace tessera::apps {
 
 int run_serve(const CommandLine& line);
 int run_demo(const CommandLine& line);
-int run_check_config(const std::string& file);
+int run_render(const CommandLine& line);
+int run_check_config(const CommandLine& line);
 int run_vendors(const CommandLine& line);
 int run_explain(const ExplainOptions& options);
 int run_version(const CommandLine& line);

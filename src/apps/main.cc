@@ -22,7 +22,9 @@ int main(int argc, char** argv) {
     case Command::kDemo:
       return run_demo(line);
     case Command::kCheckConfig:
-      return run_check_config(line.config_file);
+      return run_check_config(line);
+    case Command::kRender:
+      return run_render(line);
     case Command::kVendors:
       return run_vendors(line);
     case Command::kExplain:

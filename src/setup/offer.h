@@ -56,5 +56,6 @@ bool places_devices(Program program);
 std::vector<OfferedResource> resources_of(const vendors::Vendors& vendors);
 
 constexpr std::string_view kUsualSchedulerName = "hami-scheduler";
+constexpr std::string_view kUsualLabelName = "i-scheduler-extender";  ///< of the label rule
 
 }  // namespace tessera::setup

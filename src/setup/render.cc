@@ -83,18 +83,24 @@ Status check_url(const RenderOptions& o) {
   return {};
 }
 
+Status check_name(std::string_view flag, const std::string& name) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789-.";
+  if (!name.empty() && name.find_first_not_of(kLetters) == std::string::npos) return {};
+  return fail(Code::kInvalid, fmt::format("{}: {} is no name: small letters, digits, '-' and '.'",
+                                          flag, text::quote(name)));
+}
+
 Status check_options(const RenderOptions& o) {
   if (o.kube_minor < kOldestMinor) {
     return fail(Code::kInvalid,
                 fmt::format("--kube-version: 1.{} is older than 1.{}", o.kube_minor, kOldestMinor));
   }
   if (Status s = check_url(o); !s) return s;
-  if (o.offer.scheduler_name.empty()) return fail(Code::kInvalid, "--scheduler-name: empty");
-  if (o.offer.leader_elect && (o.offer.lease_name.empty() || o.offer.lease_namespace.empty())) {
-    return fail(Code::kInvalid,
-                fmt::format("{}: empty, and --leader-elect is given",
-                            o.offer.lease_name.empty() ? "--leader-elect-resource-name"
-                                                       : "--leader-elect-resource-namespace"));
+  if (Status s = check_name("--scheduler-name", o.offer.scheduler_name); !s) return s;
+  if (o.offer.leader_elect) {
+    if (Status s = check_name("--leader-elect-resource-name", o.offer.lease_name); !s) return s;
+    if (Status s = check_name("--leader-elect-resource-namespace", o.offer.lease_namespace); !s)
+      return s;
   }
   const Verbs verbs = verbs_of(o.offer.program);
   if (o.preempt && verbs.preempt.empty()) {
@@ -106,10 +112,19 @@ Status check_options(const RenderOptions& o) {
   return {};
 }
 
+/// How the server beside it is started, as far as the two must agree.
 std::string command_of(const RenderOptions& o) {
-  if (o.offer.program != Program::kServe) return std::string(name_of(o.offer.program));
-  return fmt::format("tessera serve --answer={}",
-                     o.offer.answer == Answer::kScored ? "scored" : "single");
+  const Offer& offer = o.offer;
+  if (offer.program != Program::kServe) return std::string(name_of(offer.program));
+  std::string command =
+      fmt::format("tessera serve --answer={} --scheduler-name={}",
+                  offer.answer == Answer::kScored ? "scored" : "single", offer.scheduler_name);
+  if (offer.leader_elect) {
+    command += fmt::format(
+        " --leader-elect --leader-elect-resource-name={} --leader-elect-resource-namespace={}",
+        offer.lease_name, offer.lease_namespace);
+  }
+  return command;
 }
 
 void append_leader(std::string& out, const RenderOptions& o) {
@@ -203,6 +218,19 @@ std::string render_policy(const RenderOptions& o) {
 
 seconds timeout_for(std::chrono::milliseconds lock_wait) {
   return std::max(kShortestTimeout, std::chrono::ceil<seconds>(lock_wait) + kMargin);
+}
+
+std::string flags_beside_policy(const RenderOptions& o) {
+  if (!newest_form(o.kube_minor).policy) return {};
+  std::string flags = fmt::format("--policy-config-file=FILE --scheduler-name={} --leader-elect={}",
+                                  o.offer.scheduler_name, o.offer.leader_elect);
+  if (o.offer.leader_elect) {
+    flags += fmt::format(
+        " --leader-elect-resource-name={} --leader-elect-resource-namespace={}"
+        " --leader-elect-resource-lock=leases",
+        o.offer.lease_name, o.offer.lease_namespace);
+  }
+  return flags;
 }
 
 Result<std::string> render_scheduler_config(const RenderOptions& options) {

@@ -24,6 +24,10 @@ struct RenderOptions {
 /// YAML; JSON of the legacy Policy for versions that have nothing newer. Errors name the option.
 Result<std::string> render_scheduler_config(const RenderOptions& options);
 
+/// What the file cannot say and the flags of an old kube-scheduler must, where the form is the
+/// Policy; else "".
+std::string flags_beside_policy(const RenderOptions& options);
+
 /// httpTimeout that outlasts a bind's wait for its node's lock, in whole seconds.
 std::chrono::seconds timeout_for(std::chrono::milliseconds lock_wait);
 

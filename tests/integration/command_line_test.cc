@@ -203,7 +203,7 @@ TEST(CommandLine, WhatIsWrongIsNamedAboveTheUsage) {
                            {{"serve", "--kube-qps=fast"}, "--kube-qps"},
                            {{"serve", "--write-node-label=never"}, "binding, patch"},
                            {{"demo", "--nodes=0"}, "--nodes"},
-                           {{"check-config"}, "FILE"},
+                           {{"check-config"}, "FILE or --scheduler-config"},
                            {{"explain"}, "NAMESPACE/NAME"},
                            {{"explain", "pod"}, "NAMESPACE/NAME"},
                            {{"explain", "node", "a"}, "NAMESPACE/NAME"},
