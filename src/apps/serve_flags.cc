@@ -99,6 +99,10 @@ void add_decision_flags(CLI::App& app, CommandLine& line) {
                  "written into pods by the webhook, and the component of events");
   app.add_option("--node-scheduler-policy", o.node_policy, "default preference among nodes")
       ->capture_default_str();
+  app.add_option("--priority-label", o.priority_label,
+                 "label of nodes that the node policy label-priority reads")
+      ->type_name("KEY")
+      ->capture_default_str();
   app.add_option("--gpu-scheduler-policy", o.device_policy, "default preference among devices")
       ->capture_default_str();
   app.add_option("--score-mode", o.score_mode,

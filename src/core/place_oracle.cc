@@ -30,7 +30,7 @@ Allocation written(const Request& request, const NodeSpec& spec, const NodeOracl
 Outcome place_oracle(const Cluster& cluster, const Request& request,
                      std::span<const NodeId> candidates, const PlaceOptions& options) {
   Outcome outcome;
-  // Smallest wins: worse key, lock, name.
+  // Smallest wins: worse key, lock, name. ~ turns the order round for every number, also the least.
   using Rank =
       std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool, std::string>;
   std::optional<Rank> best;
@@ -50,7 +50,7 @@ Outcome place_oracle(const Cluster& cluster, const Request& request,
     const NodeKey key = oracle.key();
     if (options.keep_keys) outcome.keys.push_back(key);
     const Rank rank{
-        -key.before, -key.topology, -key.load, -key.after, options.prefer_unlocked && spec.locked,
+        ~key.before, ~key.topology, ~key.load, ~key.after, options.prefer_unlocked && spec.locked,
         spec.name};
     if (best && *best <= rank) continue;
     best = rank;

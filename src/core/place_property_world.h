@@ -44,6 +44,13 @@ class HighestNuma final : public DevicePolicy {
 inline const FewestSharers kFewestSharers;
 inline const HighestNuma kHighestNuma;
 
+class LargestLabel final : public NodePolicy {
+ public:
+  std::string_view name() const override { return "largest label"; }
+  std::int64_t key(const NodeView& view) const override { return view.label_priority; }
+};
+inline const LargestLabel kLargestLabel;
+
 /// A vendor with a will of its own: some nodes and cards are refused, several cards are chosen from
 /// the end of the list, neighbours are preferred.
 class WilfulHooks final : public VendorHooks {
@@ -144,6 +151,7 @@ inline NodeSpec random_node(Dice& dice) {
     }
   }
   if (dice.one_in(10)) spec.traits = {1};
+  if (dice.one_in(2)) spec.label_priority = dice.of({1, 1, 2, -3, INT64_MAX, INT64_MIN});
   return spec;
 }
 
@@ -201,6 +209,8 @@ inline QuotaSpec random_quota(Dice& dice) {
 
 inline void random_policy(Dice& dice, Request& request) {
   if (dice.one_in(2)) request.node_policy = &kEmptiestNode;
+  if (dice.one_in(6)) request.node_policy_before = &kLargestLabel;
+  if (dice.one_in(6)) request.node_policy_after = &kLargestLabel;
   if (dice.one_in(2)) request.device_policies = {&kFullestDevice};
   if (dice.one_in(8)) request.device_policies = {&kFewestSharers, &kFullestDevice};
   if (dice.one_in(8)) request.device_policies = {&kHighestNuma, &kEmptiestDevice};
@@ -280,7 +290,8 @@ inline Allocation random_allocation(Dice& dice, std::uint32_t number) {
 inline std::string request_text(const Request& request) {
   std::string text = "pod " + request.uid.v + (request.mode == ScoreMode::kHami ? " hami" : "") +
                      (request.mutex ? " mutex" : "") + (request.topology ? " topology" : "") +
-                     " by";
+                     (request.node_policy_before != nullptr ? " label first" : "") +
+                     (request.node_policy_after != nullptr ? " label last" : "") + " by";
   for (const DevicePolicy* policy : request.device_policies) {
     text += " " + std::string(policy->name());
   }
@@ -304,8 +315,8 @@ inline std::string request_text(const Request& request) {
   return text;
 }
 inline std::string node_text(const Node& node) {
-  std::string text =
-      node.spec.name + (node.spec.links.empty() ? "" : " linked") + (node.present ? "" : " absent");
+  std::string text = node.spec.name + " label " + std::to_string(node.spec.label_priority) +
+                     (node.spec.links.empty() ? "" : " linked") + (node.present ? "" : " absent");
   for (std::size_t i = 0; i < node.used.size(); ++i) {
     const Device& d = node.spec.devices[i];
     text += "\n  [" + std::to_string(d.vendor.v) + "] " + d.id + " index " +

@@ -7,6 +7,7 @@ namespace tessera::policies {
 
 const core::NodePolicy& node_binpack();
 const core::NodePolicy& node_spread();
+const core::NodePolicy& label_priority();
 const core::DevicePolicy& device_binpack();
 const core::DevicePolicy& device_spread();
 const core::DevicePolicy& device_mutex();

@@ -14,7 +14,7 @@ core::Device device() {
 }
 
 TEST(Registry, KnowsItsPoliciesByName) {
-  EXPECT_EQ(node_policy_names(), (std::vector<std::string>{"binpack", "spread"}));
+  EXPECT_EQ(node_policy_names(), (std::vector<std::string>{"binpack", "spread", "label-priority"}));
   EXPECT_EQ(device_policy_names(),
             (std::vector<std::string>{"binpack", "spread", "mutex", "numa", "topology-aware"}));
   for (const std::string& name : node_policy_names()) {
@@ -103,6 +103,63 @@ TEST(DeviceChain, Table) {
   EXPECT_EQ(chain_text("binpack, topology-aware"), "binpack;topology-aware;");
   EXPECT_EQ(chain_text("topology-aware,mutex"), "topology-aware;mutex;spread;");
   EXPECT_EQ(parse_device_chain("x").error().code, Code::kInvalid);
+}
+
+std::string node_chain_text(const NodeChain& chain) {
+  const auto word = [](const core::NodePolicy* p) { return p ? std::string(p->name()) : "-"; };
+  return word(chain.before) + "|" + word(chain.load) + "|" + word(chain.after);
+}
+
+struct NodeChainCase {
+  std::string_view text, chain;
+  std::vector<std::string> unknown = {}, idle = {};
+};
+
+TEST(NodeChain, Table) {
+  const NodeChainCase cases[] = {
+      {"binpack", "-|binpack|-"},
+      {" spread ", "-|spread|-"},
+      {"label-priority", "label-priority|-|-"},
+      {"label-priority,binpack", "label-priority|binpack|-"},
+      {"spread , label-priority", "-|spread|label-priority"},
+      {"label-priority,spread,label-priority", "label-priority|spread|-"},
+      {"spread,label-priority,spread", "-|spread|label-priority"},
+      {"", "-|-|-"},
+      {" ,, ", "-|-|-"},
+      {"fastest", "-|-|-", {"fastest"}},
+      {"fastest,label-priority", "label-priority|-|-", {"fastest"}},
+      {"Label-Priority,binpack", "-|binpack|-", {"Label-Priority"}},
+      {"binpack,spread,label-priority", "-|binpack|label-priority", {}, {"spread"}},
+  };
+  for (const NodeChainCase& c : cases) {
+    const NodeChainReading got = read_node_chain(c.text);
+    EXPECT_EQ(node_chain_text(got.chain), c.chain) << c.text;
+    EXPECT_EQ(got.unknown, c.unknown) << c.text;
+    EXPECT_EQ(got.idle, c.idle) << c.text;
+  }
+}
+
+TEST(NodeChain, WhereNothingMayBeWrong) {
+  const std::pair<std::string_view, std::string_view> good[] = {
+      {"spread", "-|spread|-"},
+      {"label-priority", "label-priority|binpack|-"},
+      {"spread,label-priority", "-|spread|label-priority"},
+  };
+  for (const auto& [text, want] : good) {
+    const auto got = parse_node_chain(text);
+    ASSERT_TRUE(got) << got.error().what;
+    EXPECT_EQ(node_chain_text(*got), want);
+  }
+  const std::pair<std::string_view, std::string_view> bad[] = {
+      {"", "\"\" is none of: binpack, spread, label-priority"},
+      {"label-priority,best", "\"best\" is none of: binpack, spread, label-priority"},
+      {"spread,binpack", "spread and binpack in one chain: only one can go by the load"},
+  };
+  for (const auto& [text, want] : bad) {
+    const auto got = parse_node_chain(text);
+    ASSERT_FALSE(got) << text;
+    EXPECT_EQ(got.error().what, want);
+  }
 }
 
 }  // namespace

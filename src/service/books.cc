@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "obs/log.h"
+#include "policies/label_priority.h"
 
 namespace tessera::service {
 namespace {
@@ -43,7 +44,9 @@ Books::Books(core::VendorTable rules, const Clock& clock, std::chrono::milliseco
       expired_(metrics.counter("tessera_reservations_expired_total",
                                "Reservations that ended because no bind followed in time.")),
       bad_registers_(metrics.counter("tessera_node_register_problems_total",
-                                     "Register annotations that could not be read.")) {}
+                                     "Register annotations that could not be read.")),
+      bad_labels_(metrics.counter(policies::kPriorityLabelProblems,
+                                  policies::kPriorityLabelProblemsHelp)) {}
 
 // ---- room
 
@@ -314,6 +317,11 @@ void Books::apply(NodeFact fact, MonoTime list_begin) {
     locked_nodes_.erase(fact.name);
   fact.spec = {};
   record.fact = std::move(fact);
+  if (!fact.label_problem.empty() && fact.label_problem != record.fact.label_problem) {
+    bad_labels_.increment();
+    log::warn("priority label of a node cannot be read",
+              {{"node", fact.name}, {"problem", fact.label_problem}});
+  }
   record.touched = clock_.mono();
   if (on_node_change) on_node_change(record.fact.name);
 }

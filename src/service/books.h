@@ -149,7 +149,7 @@ class Books {
   std::unordered_map<std::string, MonoTime> claims_;  // deadlines, by uid
   std::unordered_set<std::string> deleted_;
   std::deque<std::string> deleted_order_;
-  obs::Counter bad_annotations_, node_mismatches_, expired_, bad_registers_;
+  obs::Counter bad_annotations_, node_mismatches_, expired_, bad_registers_, bad_labels_;
 };
 
 }  // namespace tessera::service

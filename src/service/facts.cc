@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "k8s/decode.h"
+#include "policies/label_priority.h"
 #include "service/keys.h"
 
 namespace tessera::service {
@@ -80,6 +81,16 @@ std::vector<HandshakeFact> read_handshakes(const k8s::Node& node, const vendors:
   return out;
 }
 
+void read_priority(const k8s::Node& node, std::string_view key, NodeFact& fact) {
+  const std::string* label = k8s::find(node.labels, key);
+  if (label == nullptr) return;
+  const Result<std::int64_t> priority = policies::read_label_priority(*label);
+  if (priority)
+    fact.spec.label_priority = *priority;
+  else
+    fact.label_problem = priority.error().what;
+}
+
 }  // namespace
 
 FactReader::FactReader(std::shared_ptr<const vendors::Vendors> vendors,
@@ -93,6 +104,9 @@ FactReader::FactReader(std::shared_ptr<const vendors::Vendors> vendors,
   if (keep_labels) keep_.label = [](std::string_view) { return true; };
   keep_.annotation = [inner = keep_.annotation](std::string_view key) {
     return is_own_annotation(key) || !inner || inner(key);
+  };
+  keep_.label = [inner = keep_.label, own = defaults_.priority_label](std::string_view key) {
+    return key == own || !inner || inner(key);
   };
 }
 
@@ -172,6 +186,7 @@ NodeFact FactReader::read_node(const k8s::Node& node) const {
   fact.spec = std::move(reading.spec);
   fact.spec.name = node.name;
   fact.spec.locked = fact.lock.has_value();
+  read_priority(node, defaults_.priority_label, fact);
   fact.problems = std::move(reading.problems);
   fact.handshakes = read_handshakes(node, vendors());
   return fact;

@@ -66,6 +66,7 @@ struct NodeFact {
   core::NodeSpec spec;
   std::vector<HandshakeFact> handshakes;  ///< of vendors whose register annotation is there
   std::vector<std::string> problems;
+  std::string label_problem;  ///< why the priority label counts as 0, with the value
 };
 
 struct QuotaFact {

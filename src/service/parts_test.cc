@@ -53,6 +53,37 @@ TEST(CheckOptions, TheDefaultsAreInOrderWithTheBuiltInConfiguration) {
   EXPECT_EQ(plan->defaults.devices[0]->name(), "spread");
 }
 
+std::string refusal(const ServeOptions& options) {
+  const auto plan = check_options(options);
+  return plan ? std::string() : plan.error().what;
+}
+
+TEST(CheckOptions, TheNodePolicyIsAChain) {
+  ServeOptions options;
+  options.node_policy = "label-priority,spread";
+  options.priority_label = "example.com/rank";
+  const auto plan = check_options(options);
+  ASSERT_TRUE(plan) << plan.error().what;
+  ASSERT_NE(plan->defaults.node_before, nullptr);
+  EXPECT_EQ(plan->defaults.node_before->name(), "label-priority");
+  EXPECT_EQ(plan->defaults.node->name(), "spread");
+  EXPECT_EQ(plan->defaults.node_after, nullptr);
+  EXPECT_EQ(plan->defaults.priority_label, "example.com/rank");
+  options.score_mode = "hami";
+  EXPECT_EQ(
+      refusal(options),
+      "--node-scheduler-policy: \"label-priority,spread\" with --score-mode=hami, which knows "
+      "no chains of node policies");
+  options.node_policy = "spread";
+  EXPECT_EQ(refusal(options), "");
+  options.priority_label = "a b";
+  EXPECT_EQ(refusal(options), "--priority-label: \"a b\" is not the key of a label");
+  options.node_policy = "spread,binpack";
+  EXPECT_EQ(
+      refusal(options),
+      "--node-scheduler-policy: spread and binpack in one chain: only one can go by the load");
+}
+
 class GateTest : public testing::Test {
  protected:
   ReadyGate::Visitor visitor(std::shared_ptr<std::atomic<bool>> gone = nullptr) {

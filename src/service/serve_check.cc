@@ -84,11 +84,13 @@ Status check_leader(const ServeOptions& options) {
 
 Result<vendors::PolicyDefaults> find_policies(const ServeOptions& options) {
   vendors::PolicyDefaults defaults;
-  defaults.node = policies::find_node_policy(options.node_policy);
-  if (defaults.node == nullptr) {
-    return fail(Code::kInvalid, fmt::format("--node-scheduler-policy: {} is none of: {}",
-                                            text::quote(options.node_policy),
-                                            text::join(policies::node_policy_names(), ", ")));
+  const auto nodes = policies::parse_node_chain(options.node_policy);
+  if (!nodes) return fail(Code::kInvalid, "--node-scheduler-policy: " + nodes.error().what);
+  if (options.score_mode == "hami" && (nodes->before != nullptr || nodes->after != nullptr)) {
+    return fail(Code::kInvalid,
+                fmt::format("--node-scheduler-policy: {} with --score-mode=hami, which knows no "
+                            "chains of node policies",
+                            text::quote(options.node_policy)));
   }
   auto chain = policies::parse_device_chain(options.device_policy);
   if (!chain) return fail(Code::kInvalid, "--gpu-scheduler-policy: " + chain.error().what);
@@ -106,6 +108,12 @@ Result<vendors::PolicyDefaults> find_policies(const ServeOptions& options) {
 
 Result<vendors::Vendors> make_vendors(const std::string& yaml, vendors::VendorSwitches switches) {
   vendors::ConfigResult config = vendors::parse_device_config(
+  defaults.node = nodes->load;
+  defaults.node_before = nodes->before;
+  defaults.node_after = nodes->after;
+  if (const Status key = policies::check_label_key(options.priority_label); !key)
+    return fail(Code::kInvalid, "--priority-label: " + key.error().what);
+  defaults.priority_label = options.priority_label;
       yaml.empty() ? vendors::default_device_config() : std::string_view(yaml), switches);
   if (config.faults.empty()) return vendors::Vendors::make(std::move(config.config));
   std::vector<std::string> lines;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "client/credentials.h"
+#include "policies/label_priority.h"
 #include "vendors/section.h"
 
 namespace tessera::service {
@@ -20,6 +21,7 @@ struct ServeOptions {
   std::string cert_file, key_file;
   std::string scheduler_name;
   std::string node_policy = "binpack", device_policy = "spread";
+  std::string priority_label{policies::kPriorityLabel};  ///< of nodes, for "label-priority"
   std::string metrics_bind = ":9395";  ///< "" or "0" = metrics only on the main listener
   std::string node_label_selector;
   double kube_qps = 200, kube_burst = 400;

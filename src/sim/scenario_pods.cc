@@ -97,9 +97,10 @@ bool PodLines::named(std::string_view pod) const {
 }
 
 Status PodLines::check_policy(const Line& line, bool of_nodes, const std::string& value) {
-  if (of_nodes && policies::find_node_policy(value) == nullptr)
-    return line.wrong("unknown node policy", value);
-  if (of_nodes) return {};
+  if (of_nodes) {
+    const auto chain = policies::parse_node_chain(value);
+    return chain ? Status() : line.wrong("node policy: " + chain.error().what);
+  }
   if (const auto chain = policies::parse_device_chain(value); !chain)
     return line.wrong(chain.error().what);
   return {};

@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
         {"node n1 A x1\nrun a gpu=1 -> n1 card7", R"(f:2: not a card of n1: "card7")"},
         {"node n1 A x1\nrun a { app ; app gpu=1 } -> n1 card0",
          R"(f:2: 2 containers but cards for 1 of pod "a")"},
-        {"node n1 A x1\npolicy node=best", R"(f:2: unknown node policy "best")"},
+        {"node n1 A x1\npolicy node=best", R"(f:2: node policy: "best" is none of: binpack, spread, label-priority)"},
         {"node n1 A x1\npolicy order=best",
          R"(f:2: policy wants node= or device=, got "order=best")"},
         {"node n1 A x1\npod a gpus=1",

@@ -37,17 +37,29 @@ std::vector<const core::DevicePolicy*> device_chain(std::string_view value,
   return chain;
 }
 
-const core::NodePolicy* node_policy(const k8s::Pod& pod, const core::NodePolicy* fallback,
-                                    std::vector<std::string>& warnings) {
+/// The pod's chain replaces that of the flags as a whole; only what goes by the load is never left
+/// open.
+policies::NodeChain node_chain(const k8s::Pod& pod, const policies::NodeChain& fallback,
+                               std::vector<std::string>& warnings) {
   const std::string* value = k8s::find(pod.annotations, kNodePolicyKey);
   if (value == nullptr) return fallback;
-  const std::string_view word = text::trim(*value);
-  const core::NodePolicy* policy = policies::find_node_policy(word);
-  if (policy != nullptr) return policy;
-  if (!word.empty()) {
+  policies::NodeChainReading reading = policies::read_node_chain(*value);
+  for (const std::string& word : reading.unknown) {
     warnings.push_back(unknown_word(kNodePolicyKey, word, policies::node_policy_names()));
   }
-  return fallback;
+  for (const std::string& word : reading.idle) {
+    warnings.push_back(fmt::format("{}: {} has no effect behind {}", kNodePolicyKey,
+                                   text::quote(word), reading.chain.load->name()));
+  }
+  if (!reading.names_any()) return fallback;
+  if (reading.chain.load == nullptr) reading.chain.load = fallback.load;
+  return reading.chain;
+}
+
+void set_node_chain(const policies::NodeChain& chain, core::Request& request) {
+  request.node_policy = chain.load;
+  request.node_policy_before = chain.before;
+  request.node_policy_after = chain.after;
 }
 
 std::vector<const core::DevicePolicy*> device_policies(
@@ -119,10 +131,11 @@ Result<core::ScoreWeights> parse_scoring_weights(std::string_view value) {
 Status read_preferences(const k8s::Pod& pod, const PolicyDefaults& defaults, core::Request& request,
                         std::vector<std::string>& warnings) {
   request.mode = defaults.mode;
-  request.node_policy = defaults.node;
+  const policies::NodeChain chain{defaults.node_before, defaults.node, defaults.node_after};
+  set_node_chain(chain, request);
   request.device_policies = defaults.devices;
   if (!request.asks_devices()) return {};
-  request.node_policy = node_policy(pod, defaults.node, warnings);
+  set_node_chain(node_chain(pod, chain, warnings), request);
   request.device_policies = device_policies(pod, defaults.devices, warnings);
   request.hami = {written(pod, kDevicePolicyKey, defaults.words.device),
                   written(pod, kNodePolicyKey, defaults.words.node)};
@@ -143,7 +156,7 @@ Status read_preferences(const k8s::Pod& pod, const PolicyDefaults& defaults, cor
 }
 
 void warn_about_policies(const k8s::Pod& pod, std::vector<std::string>& warnings) {
-  node_policy(pod, nullptr, warnings);
+  node_chain(pod, {}, warnings);
   device_policies(pod, {}, warnings);
   if (const std::string* weights = k8s::find(pod.annotations, kScoringWeightsKey)) {
     if (const auto read = parse_scoring_weights(*weights); !read) {

@@ -146,6 +146,62 @@ TEST(Preferences, TheTextsAreKeptAsWrittenForHamisMode) {
   EXPECT_EQ(plain->request.hami.node, "binpack");
 }
 
+struct ChainCase {
+  std::string_view name;
+  k8s::StringMap annotations;
+  std::string_view before, load, after;
+  std::vector<std::string> warnings = {};
+};
+
+/// The flags say label-priority,spread.
+TEST(Preferences, TheNodePolicyIsAChain) {
+  PolicyDefaults defaults = defaults_of(core::ScoreMode::kCorrected);
+  defaults.node = policies::find_node_policy("spread");
+  defaults.node_before = policies::find_node_policy("label-priority");
+  const std::string served = " (served: binpack, spread, label-priority)";
+  const ChainCase cases[] = {
+      {"no annotation", {}, "label-priority", "spread", ""},
+      {"one word replaces the whole chain", {{kNodeWord, "binpack"}}, "", "binpack", ""},
+      {"label first", {{kNodeWord, "label-priority,binpack"}}, "label-priority", "binpack", ""},
+      {"label last", {{kNodeWord, "binpack, label-priority"}}, "", "binpack", "label-priority"},
+      {"the load is that of the flags",
+       {{kNodeWord, "label-priority"}},
+       "label-priority",
+       "spread",
+       ""},
+      {"empty", {{kNodeWord, " "}}, "label-priority", "spread", ""},
+      {"unknown alone",
+       {{kNodeWord, "best"}},
+       "label-priority",
+       "spread",
+       "",
+       {std::string(kNodeWord) + ": \"best\" is not a policy that is served and has no effect" +
+        served}},
+      {"unknown beside a known one",
+       {{kNodeWord, "best,binpack"}},
+       "",
+       "binpack",
+       "",
+       {std::string(kNodeWord) + ": \"best\" is not a policy that is served and has no effect" +
+        served}},
+      {"two of the load",
+       {{kNodeWord, "binpack,spread"}},
+       "",
+       "binpack",
+       "",
+       {std::string(kNodeWord) + ": \"spread\" has no effect behind binpack"}},
+  };
+  const auto word = [](const core::NodePolicy* p) { return p ? p->name() : std::string_view(); };
+  for (const ChainCase& c : cases) {
+    const auto got = demand_of(c.annotations, defaults);
+    ASSERT_TRUE(got) << c.name;
+    EXPECT_EQ(word(got->request.node_policy_before), c.before) << c.name;
+    EXPECT_EQ(word(got->request.node_policy), c.load) << c.name;
+    EXPECT_EQ(word(got->request.node_policy_after), c.after) << c.name;
+    EXPECT_EQ(got->warnings, c.warnings) << c.name;
+  }
+}
+
 // ---- lists under several keys
 
 TEST(Constraints, EveryPairOfKeysMustAccept) {

@@ -12,6 +12,7 @@
 #include "core/cluster.h"
 #include "core/request.h"
 #include "k8s/objects.h"
+#include "policies/label_priority.h"
 #include "vendors/config.h"
 #include "vendors/vendor.h"
 
@@ -21,7 +22,10 @@ struct PolicyDefaults {
   const core::NodePolicy* node = nullptr;
   std::vector<const core::DevicePolicy*> devices;
   core::ScoreMode mode = core::ScoreMode::kCorrected;
-  core::HamiPolicies words;  ///< the flags as written; read in HAMi's mode
+  core::HamiPolicies words;                       ///< the flags as written; read in HAMi's mode
+  const core::NodePolicy* node_before = nullptr;  ///< Request::node_policy_before
+  const core::NodePolicy* node_after = nullptr;   ///< Request::node_policy_after
+  std::string priority_label{policies::kPriorityLabel};  ///< of nodes, for "label-priority"
 };
 
 struct NodeReading {
