@@ -69,7 +69,9 @@ std::optional<Own> own_verdict(const Cluster& cluster, const Request& request) {
   return own;
 }
 
-Decision decide(const Cluster& cluster, const Request& request, NodeId node) {
+/// A pod that holds something already is decided by a fitter that knows it.
+Decision decide(const Cluster& cluster, const Request& request, PlaceRows& rows, NodeId node) {
+  if (cluster.hold(request.uid) == nullptr) return rows.decide(node, request.subject);
   Fitter fitter(cluster, request);
   fitter.fit(node);
   const NodeKey key = fitter.node_key();
@@ -93,8 +95,8 @@ PlaceIndex::Choice choice_of(Outcome outcome) {
   choice.rejected = outcome.rejected.size();
   choice.decision = std::move(outcome.decision);
   if (!choice.decision) return choice;
-  outcome.fitting.resize(std::min(outcome.fitting.size(), PlaceIndex::Choice::kNamed));
-  choice.some_fitting = std::move(outcome.fitting);
+  choice.named_count = std::min(outcome.fitting.size(), PlaceIndex::Choice::kNamed);
+  std::copy_n(outcome.fitting.begin(), choice.named_count, choice.named.begin());
   return choice;
 }
 
@@ -177,13 +179,13 @@ PlaceIndex::Choice PlaceIndex::choose(const Cluster& cluster, const Request& req
   }
   choice.rejected = candidates.ids().size() - choice.fitting;
   if (!best) return choice;
-  choice.decision = decide(cluster, request, best->node);
+  choice.decision = decide(cluster, request, rows, best->node);
   for (std::uint32_t i = 0; i < candidates.ids().size(); ++i) {
-    if (choice.some_fitting.size() == std::min(choice.fitting, Choice::kNamed)) break;
+    if (choice.named_count == std::min(choice.fitting, Choice::kNamed)) break;
     const NodeId id = candidates.ids()[i];
     if (!id.valid() || id.v >= ranks.size()) continue;
     const bool fits = own && id == own->node ? own->verdict.fits : rows.fits(id);
-    if (fits) choice.some_fitting.push_back(i);
+    if (fits) choice.named[choice.named_count++] = i;
   }
   return choice;
 }
@@ -214,7 +216,7 @@ Outcome PlaceIndex::place(const Cluster& cluster, const Request& request,
     if (options.keep_keys) outcome.keys.push_back(challenger.key);
     if (!best || wins(cluster, challenger, *best, options.prefer_unlocked)) best = challenger;
   }
-  if (best) outcome.decision = decide(cluster, request, best->node);
+  if (best) outcome.decision = decide(cluster, request, rows, best->node);
   return outcome;
 }
 

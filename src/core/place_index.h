@@ -6,6 +6,7 @@
 /// Thread rule: owned by the thread that owns the cluster; it may start helpers within a call.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -36,8 +37,12 @@ class PlaceIndex {
     static constexpr std::size_t kNamed = 5;
     std::optional<Decision> decision;
     std::size_t fitting = 0, rejected = 0;
-    std::vector<std::uint32_t> some_fitting;  ///< the first of them, in the order given; with a
-                                              ///< decision only
+    /// The first of them, as places in the order given; with a decision only.
+    std::array<std::uint32_t, kNamed> named{};
+    std::size_t named_count = 0;
+    std::span<const std::uint32_t> some_fitting() const {
+      return std::span(named).first(named_count);
+    }
   };
   Choice choose(const Cluster& cluster, const Request& request, const CandidateSet& candidates,
                 const PlaceOptions& options = {});

@@ -74,10 +74,9 @@ class IndexWitness {
     RC_ASSERT(mine.rejected == plain.rejected.size());
     check_decision(mine.decision, plain.decision);
     if (!plain.decision) return;
-    const std::size_t named = std::min(plain.fitting.size(), PlaceIndex::Choice::kNamed);
-    RC_ASSERT(mine.some_fitting ==
-              std::vector<std::uint32_t>(plain.fitting.begin(),
-                                         plain.fitting.begin() + static_cast<long>(named)));
+    const auto some = mine.some_fitting();
+    RC_ASSERT(some.size() == std::min(plain.fitting.size(), PlaceIndex::Choice::kNamed));
+    RC_ASSERT(std::equal(some.begin(), some.end(), plain.fitting.begin()));
   }
 
   static void check_outcome(const Outcome& mine, const Outcome& plain) {

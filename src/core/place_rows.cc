@@ -215,6 +215,14 @@ void PlaceRows::forget_rejects() {
 
 // ---- the best
 
+Decision PlaceRows::decide(NodeId node, const QuotaSubject& subject) {
+  fitter_.fit(node);
+  const NodeKey key = fitter_.node_key();
+  Decision decision{node, fitter_.allocation(), key, fitter_.score()};
+  decision.allocation.subject = subject;
+  return decision;
+}
+
 std::optional<std::uint32_t> PlaceRows::best(const Words& candidates, bool prefer_unlocked) const {
   for (const auto& [coarse, bucket] : buckets_) {
     if (bucket.count == 0) continue;

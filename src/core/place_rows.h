@@ -47,6 +47,8 @@ class PlaceRows {
   /// The rank of the best node among the candidates: larger key, then no lock, then lower rank.
   std::optional<std::uint32_t> best(const Words& candidates, bool prefer_unlocked) const;
 
+  /// The slices on a node that fits, for a pod of this class that holds nothing yet.
+  Decision decide(NodeId node, const QuotaSubject& subject);
   NodeId node_at(std::uint32_t rank) const { return by_rank_[rank]; }
   std::uint64_t asked = 0;  ///< when, in questions; for the owner
 
