@@ -168,6 +168,21 @@ void add_upkeep_flags(CLI::App& app, CommandLine& line) {
                "how often the books are compared with a recomputation; 0: never");
 }
 
+void add_preemption_flags(CLI::App& app, CommandLine& line) {
+  service::ServeOptions& o = line.serve;
+  app.add_option("--preemption", o.preemption,
+                 "what is done for a pod that fits nowhere: off, or own, pods of lower priority are "
+                 "evicted")
+      ->capture_default_str();
+  app.add_option("--preemption-qps", o.preemption_qps,
+                 "preemptions planned per second; 0 or less: no limit")
+      ->capture_default_str();
+  app.add_option("--preemption-burst", o.preemption_burst, "preemptions planned at once")
+      ->capture_default_str();
+  add_duration(app, "--preemption-deadline", o.preemption_deadline,
+               "how long slices are held for a preemptor, beyond its victims' grace");
+}
+
 void add_accepted_flags(CLI::App& app, CommandLine& line) {
   const std::string group;  // empty: not shown in the help
   const auto note = [&line](const std::string& name) { line.without_effect.push_back(name); };
@@ -209,6 +224,7 @@ void add_serve_flags(CLI::App& app, CommandLine& line) {
   add_lock_flags(app, line);
   add_leader_flags(app, line);
   add_upkeep_flags(app, line);
+  add_preemption_flags(app, line);
   add_accepted_flags(app, line);
 }
 

@@ -153,7 +153,7 @@ bool Binder::join_running(const JobPtr& job) {
 std::string Binder::secure_reservation(PodRecord& pod, const std::string& node) {
   const core::Hold* hold = p_.books.cluster().hold({pod.fact.uid});
   const std::string key = pod.fact.ns + "/" + pod.fact.name;
-  if (hold != nullptr) {
+  if (hold != nullptr && !p_.books.only_claims(pod.fact.uid)) {
     if (hold->allocation.node == node) return {};
     return fmt::format("pod {} is reserved on node {}, not on node {}", key, hold->allocation.node,
                        node);

@@ -1,6 +1,7 @@
 // A new vendor table under the books, and the quotas.
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "obs/log.h"
 #include "service/books.h"
@@ -21,7 +22,16 @@ std::string quota_key(std::string_view ns, std::string_view name) {
 void Books::adopt(const FactReader& before, const FactReader& after) {
   const VendorChange change(before.vendors(), after.vendors());
   generation_ = after.generation();
+  // Claims may lie over what their victims still hold: they are not reserved anew but put back.
+  std::vector<std::pair<PodUid, core::Hold>> claimed;
+  for (const auto& [uid, deadline] : claims_) {
+    const core::Hold* hold = cluster_.hold({uid});
+    if (hold == nullptr) continue;
+    core::Hold kept = *hold;
+    if (change.allocation(kept.allocation)) claimed.emplace_back(PodUid{uid}, std::move(kept));
+  }
   cluster_ = change.cluster(cluster_);
+  for (auto& [uid, hold] : claimed) cluster_.restore(uid, std::move(hold));
   for (auto& [key, quota] : quotas_) quota.spec = change.quota(quota.spec);
   for (auto& [name, node] : nodes_) node.id = cluster_.find_node(name);
   for (auto& [uid, pod] : pods_) {

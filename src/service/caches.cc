@@ -14,6 +14,9 @@
 namespace tessera::service {
 namespace {
 
+constexpr std::array<std::string_view, 4> kRoots = {"/api/v1/", "/api/v1/", "/api/v1/",
+                                                    "/apis/policy/v1/"};
+
 /// Percent-encodes everything but unreserved characters, for a value in a query.
 std::string query_escape(std::string_view text) {
   std::string out;
@@ -41,27 +44,30 @@ std::uint64_t version_of(json::Value object) {
 
 Caches::Caches(client::ApiClient& api, TaskThread& state, const LiveReader& live, Books& books,
                const Measures& measures, const Clock& clock, const Options& options)
-    : state_(state), live_(live), books_(books), clock_(clock) {
-  const std::array<std::string, kKinds> names = {"pods", "nodes", "resourcequotas"};
+    : state_(state), live_(live), books_(books), budgets_(options.budgets), clock_(clock) {
+  const std::array<std::string, kKinds> names = {"pods", "nodes", "resourcequotas",
+                                                 "poddisruptionbudgets"};
   obs::Metrics& metrics = measures.metrics;
   for (std::size_t i = 0; i < kKinds; ++i) {
     Source& source = sources_[i];
     source.what = names[i];
+    if (i == kBudgets && budgets_ == nullptr) continue;
     source.problems = metrics.counter("tessera_watch_restarts_total",
                                       "Lists and watches that ended with a problem and began anew.",
                                       {{"resource", names[i]}});
     source.undecodable = metrics.counter("tessera_undecodable_objects_total",
                                          "Objects from the API server that could not be read.",
                                          {{"resource", names[i]}});
-    client::ReflectorOptions reflector{.path = "/api/v1/" + names[i],
+    client::ReflectorOptions reflector{.path = std::string(kRoots[i]) + names[i],
                                        .jitter_seed = options.jitter_seed + i};
     if (i == kNodes && !options.node_label_selector.empty())
       reflector.query = "labelSelector=" + query_escape(options.node_label_selector);
     using Handler = void (Caches::*)(json::Value);
     constexpr std::array<Handler, kKinds> kObject = {&Caches::pod_object, &Caches::node_object,
-                                                     &Caches::quota_object};
+                                                     &Caches::quota_object, &Caches::budget_object};
     constexpr std::array<Handler, kKinds> kDeleted = {&Caches::pod_deleted, &Caches::node_deleted,
-                                                      &Caches::quota_deleted};
+                                                      &Caches::quota_deleted,
+                                                      &Caches::budget_deleted};
     source.reflector = std::make_unique<client::Reflector>(
         api, std::move(reflector), handlers(static_cast<Kind>(i), kObject[i], kDeleted[i]));
   }
@@ -73,16 +79,19 @@ Caches::Caches(client::ApiClient& api, TaskThread& state, const LiveReader& live
 Caches::~Caches() { stop(); }
 
 void Caches::start() {
-  for (Source& source : sources_) source.reflector->start();
+  for (Source& source : sources_)
+    if (source.reflector != nullptr) source.reflector->start();
 }
 
 void Caches::stop() {
-  for (Source& source : sources_) source.reflector->stop();
+  for (Source& source : sources_)
+    if (source.reflector != nullptr) source.reflector->stop();
 }
 
 void Caches::relist() {
   ++round_;
-  for (Source& source : sources_) source.reflector->list_again();
+  for (Source& source : sources_)
+    if (source.reflector != nullptr) source.reflector->list_again();
 }
 
 void Caches::refresh(std::function<void()> done) {
@@ -97,7 +106,8 @@ bool Caches::synced() const {
 
 std::vector<Caches::Completeness> Caches::completeness() const {
   std::vector<Completeness> all;
-  for (const Source& source : sources_) all.push_back({source.what, complete(source)});
+  for (const Source& source : sources_)
+    if (source.reflector != nullptr) all.push_back({source.what, complete(source)});
   return all;
 }
 
@@ -123,7 +133,8 @@ client::ReflectorHandlers Caches::handlers(Kind kind, void (Caches::*on_object)(
     if (!source.forbidden)
       log::warn(fmt::format("watch of {} interrupted", source.what), {{"problem", problem}});
   };
-  if (kind == kQuotas) out.on_list_refused = [this](int status) { quotas_refused(status); };
+  if (kind == kQuotas || kind == kBudgets)
+    out.on_list_refused = [this, kind](int status) { list_refused(kind, status); };
   return out;
 }
 
@@ -135,10 +146,9 @@ void Caches::list_begins(Source& source) {
 void Caches::list_ends(Kind kind) {
   auto list = std::make_shared<Listing>(std::move(sources_[kind].listing));
   sources_[kind].listing = {};
-  if (kind == kQuotas) {
-    if (sources_[kind].forbidden.exchange(false)) log::info("quotas can be read now");
-    quota_watch_.set(1);
-  }
+  if (sources_[kind].forbidden.exchange(false))
+    log::info(fmt::format("{} can be read now", sources_[kind].what));
+  if (kind == kQuotas) quota_watch_.set(1);
   state_.post([this, kind, list] { take_list(kind, *list); });
 }
 
@@ -147,6 +157,7 @@ void Caches::take_list(Kind kind, const Listing& list) {
   if (kind == kPods) books_.pods_listed(list.named, list.begin, list.others);
   if (kind == kNodes) books_.nodes_listed(list.named, list.begin);
   if (kind == kQuotas) books_.quotas_listed(list.named, list.begin);
+  if (kind == kBudgets) budgets_->listed(list.named, list.begin);
   mark_complete(sources_[kind], list.round);
 }
 
@@ -159,15 +170,18 @@ void Caches::mark_complete(Source& source, std::uint64_t round) {
   if (on_synced) on_synced();
 }
 
-/// Without the right to read quotas the rest goes on; the reflector keeps asking.
-void Caches::quotas_refused(int status) {
+/// Without the right to read quotas or budgets the rest goes on; the reflector keeps asking.
+void Caches::list_refused(Kind kind, int status) {
   if (status != 401 && status != 403 && status != 404) return;
-  Source& source = sources_[kQuotas];
+  Source& source = sources_[kind];
   if (!source.forbidden.exchange(true)) {
-    log::warn("quotas are not enforced: the right to list resourcequotas is missing",
+    log::warn(kind == kQuotas
+                  ? "quotas are not enforced: the right to list resourcequotas is missing"
+                  : "disruption budgets are known to the API server only: the right to list "
+                    "poddisruptionbudgets is missing",
               {{"status", status}});
   }
-  quota_watch_.set(0);
+  if (kind == kQuotas) quota_watch_.set(0);
   state_.post([this, &source, round = source.listing.round] { mark_complete(source, round); });
 }
 
@@ -235,6 +249,24 @@ void Caches::quota_deleted(json::Value object) {
   if (ns.empty() || name.empty()) return;
   state_.post(
       [this, ns, name, version = version_of(object)] { books_.remove_quota(ns, name, version); });
+}
+
+void Caches::budget_object(json::Value object) {
+  Source& source = sources_[kBudgets];
+  if (source.listing.running) source.listing.named.insert(shown_name(object));
+  Result<k8s::PodDisruptionBudget> budget = k8s::decode_budget(object);
+  if (!budget) return undecodable(source, shown_name(object), budget.error());
+  state_.post([this, budget = std::make_shared<k8s::PodDisruptionBudget>(std::move(*budget))] {
+    budgets_->apply(std::move(*budget));
+  });
+}
+
+void Caches::budget_deleted(json::Value object) {
+  const json::Value meta = object["metadata"];
+  const std::string ns(meta["namespace"].string_or("")), name(meta["name"].string_or(""));
+  if (ns.empty() || name.empty()) return;
+  state_.post(
+      [this, ns, name, version = version_of(object)] { budgets_->remove(ns, name, version); });
 }
 
 }  // namespace tessera::service

@@ -1,6 +1,6 @@
-/// The watches: pods, nodes and quotas are trimmed on the API client's thread and travel to the
-/// books as messages, in order. Thread rule: made, started and stopped by the owner; handlers run
-/// on the client thread, what they post on the state thread.
+/// The watches: pods, nodes, quotas and, where asked for, disruption budgets are trimmed on the API
+/// client's thread and travel to the books as messages, in order. Thread rule: made, started and
+/// stopped by the owner; handlers run on the client thread, what they post on the state thread.
 #pragma once
 
 #include <array>
@@ -17,6 +17,7 @@
 #include "client/reflector.h"
 #include "obs/metrics.h"
 #include "service/books.h"
+#include "service/budgets.h"
 #include "service/facts.h"
 #include "service/measures.h"
 #include "service/task_thread.h"
@@ -28,6 +29,7 @@ class Caches {
   struct Options {
     std::string node_label_selector;
     std::uint64_t jitter_seed = 1;
+    Budgets* budgets = nullptr;  ///< null: disruption budgets are not read
   };
   Caches(client::ApiClient& api, TaskThread& state, const LiveReader& live, Books& books,
          const Measures& measures, const Clock& clock, const Options& options);
@@ -72,18 +74,20 @@ class Caches {
     Listing listing;                         // client thread only
     std::atomic<std::uint64_t> complete{0};  // round of the last complete list
     std::atomic<bool> forbidden{false};      // the right to list it is missing, it is done without
-    std::unique_ptr<client::Reflector> reflector;
+    std::unique_ptr<client::Reflector> reflector;  // null: nobody asks for it
   };
-  enum Kind : std::size_t { kPods, kNodes, kQuotas, kKinds };
+  enum Kind : std::size_t { kPods, kNodes, kQuotas, kBudgets, kKinds };
 
   client::ReflectorHandlers handlers(Kind kind, void (Caches::*on_object)(json::Value),
                                      void (Caches::*on_delete)(json::Value));
   void list_begins(Source& source);
   void list_ends(Kind kind);
   void take_list(Kind kind, const Listing& list);
-  void quotas_refused(int status);
+  void list_refused(Kind kind, int status);
   void mark_complete(Source& source, std::uint64_t round);
-  bool complete(const Source& source) const { return source.complete == round_; }
+  bool complete(const Source& source) const {
+    return source.reflector == nullptr || source.complete == round_;
+  }
   void undecodable(Source& source, std::string_view name, const Error& error) const;
 
   void pod_object(json::Value object);
@@ -92,10 +96,13 @@ class Caches {
   void node_deleted(json::Value object);
   void quota_object(json::Value object);
   void quota_deleted(json::Value object);
+  void budget_object(json::Value object);
+  void budget_deleted(json::Value object);
 
   TaskThread& state_;
   const LiveReader& live_;
   Books& books_;
+  Budgets* budgets_;
   const Clock& clock_;
   std::atomic<std::uint64_t> round_{1};
   std::uint64_t told_ = 0;  // the round for which on_synced was called; state thread

@@ -241,6 +241,7 @@ void Filter::answer_nowhere(FilterCall& call, const core::Outcome& outcome,
   if (on_refused) on_refused(pod.uid);
   events_.write(target_of(pod), EventType::kWarning, "FilteringFailed",
                 nowhere_text(books_.cluster(), call.request, outcome, candidates, texts));
+  if (on_nowhere) on_nowhere(pod, call.request, outcome, candidates);
 }
 
 void Filter::fail_placing(FilterCall& call, const std::string& problem) {

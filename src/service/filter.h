@@ -66,6 +66,10 @@ class Filter {
 
   /// State thread, with the pod's UID, after the answer.
   std::function<void(const std::string&uid)> on_placed, on_refused;
+  /// After on_refused, with what the decision was made of.
+  std::function<void(const k8s::Pod&, const core::Request&, const core::Outcome&,
+                     const std::vector<NodeId>& candidates)>
+      on_nowhere;
 
  private:
   void simulate(FilterCall& call);

@@ -40,11 +40,12 @@ Scheduler::Scheduler(const ServeOptions& serve, ServePlan plan,
     : options(serve),
       clock(the_clock),
       live(std::make_shared<FactReader>(std::make_shared<vendors::Vendors>(std::move(plan.vendors)),
-                                        std::move(plan.defaults))),
+                                        std::move(plan.defaults), 1, serve.preemption == "own")),
       measures(metrics),
       leader(leader_options(serve), clock),
       api(std::make_unique<client::ApiClient>(credentials, client_options(serve), metrics)),
       books(live.get()->vendors().rules(), clock, serve.reservation_ttl, metrics),
+      budgets(clock),
       events(*api, clock, serve.scheduler_name, metrics, serve.events),
       locks(*api, state, live, books, leader),
       keeper(locks, books, events, measures, leader, clock, serve.node_lock_timeout),
@@ -60,12 +61,19 @@ Scheduler::Scheduler(const ServeOptions& serve, ServePlan plan,
               .prefer_unlocked = serve.prefer_unlocked_nodes,
               .quotas = &quota_view}),
       waker(*api, books, clock, metrics, {.enabled = serve.wake_up_pending}),
+      evictions(*api, state, leader),
+      preemption({state, books, budgets, evictions, events, waker, live, leader, clock, metrics},
+                 {.own = serve.preemption == "own",
+                  .per_second = serve.preemption_qps,
+                  .burst = serve.preemption_burst,
+                  .deadline = serve.preemption_deadline}),
       checker(state, books, metrics, {.interval = serve.self_check_interval}),
       caches(std::make_unique<Caches>(
           *api, state, live, books, measures, clock,
           Caches::Options{
               .node_label_selector = serve.node_label_selector,
-              .jitter_seed = static_cast<std::uint64_t>(clock.wall().time_since_epoch().count())})),
+              .jitter_seed = static_cast<std::uint64_t>(clock.wall().time_since_epoch().count()),
+              .budgets = serve.preemption == "own" ? &budgets : nullptr})),
       gate(state, [this] { return obstacle(); }) {
   connect();
   connect_news();
@@ -89,6 +97,7 @@ void Scheduler::connect() {
     allocations.pod_changed(pod);
     const bool gone = books.pod(pod.fact.uid) == nullptr;
     if (gone || pod.fact.finished || !pod.fact.node.empty()) waker.settled(pod.fact.uid);
+    preemption.pod_changed(pod);
     // The end of a pod may be the end of its lock.
     if (pod.fact.node.empty() || !books.locked_nodes().contains(pod.fact.node)) return;
     const std::string node = pod.fact.node;
@@ -124,6 +133,7 @@ void Scheduler::start() {
 
 void Scheduler::tick() {
   books.expire_reservations();
+  preemption.tick();
   binder.tick();
   leader.check();
   keeper.sweep_all();

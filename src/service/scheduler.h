@@ -14,6 +14,7 @@
 #include "service/binder.h"
 #include "service/binding_writer.h"
 #include "service/books.h"
+#include "service/budgets.h"
 #include "service/caches.h"
 #include "service/config_reload.h"
 #include "service/events.h"
@@ -25,6 +26,8 @@
 #include "service/lock_writer.h"
 #include "service/measures.h"
 #include "service/pod_watch.h"
+#include "service/preempt.h"
+#include "service/preempt_writer.h"
 #include "service/quota_view.h"
 #include "service/ready_gate.h"
 #include "service/role_labels.h"
@@ -62,6 +65,7 @@ class Scheduler {
   TaskThread side;  ///< long answers that no decision may wait for: simulations
   std::unique_ptr<client::ApiClient> api;  // ended before what its callbacks use
   Books books;
+  Budgets budgets;
   Events events;
   LockWriter locks;
   LockKeeper keeper;
@@ -76,6 +80,8 @@ class Scheduler {
   Filter filter;
   FilterCallPool filter_calls;
   Waker waker;
+  PreemptWriter evictions;
+  Preemption preemption;
   SelfCheck checker;
   std::unique_ptr<Caches> caches;
   std::unique_ptr<LeaseWatch> lease;  ///< with election only
@@ -107,6 +113,7 @@ class Scheduler {
   ReadyGate::Obstacle obstacle() const;
 
   std::uint64_t fresh_term_ = 0;  ///< the term whose lists are complete
+  std::uint64_t resumed_term_ = 0;  ///< the term in which earlier preemptions were looked at
 };
 
 }  // namespace tessera::service

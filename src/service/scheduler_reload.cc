@@ -16,7 +16,14 @@ constexpr std::chrono::milliseconds kBeat{100};
 
 void Scheduler::connect_news() {
   books.on_room = [this](std::string_view node, std::string_view ns) { waker.room(node, ns); };
-  filter.on_placed = [this](const std::string& uid) { waker.placed(uid); };
+  filter.on_placed = [this](const std::string& uid) {
+    waker.placed(uid);
+    preemption.placed(uid);
+  };
+  filter.on_nowhere = [this](const k8s::Pod& pod, const core::Request& request,
+                             const core::Outcome& outcome, const std::vector<NodeId>& candidates) {
+    preemption.refused(pod, request, outcome, candidates);
+  };
   filter.on_refused = [this](const std::string& uid) { waker.refused(uid); };
   waker.may_write = [this] { return leader.leads(); };
   if (options.device_config_file.empty()) return;
@@ -43,7 +50,8 @@ void Scheduler::connect_news() {
 void Scheduler::adopt(const std::shared_ptr<const vendors::Vendors>& table) {
   const auto before = live.get();
   const auto after =
-      std::make_shared<const FactReader>(table, before->defaults(), before->generation() + 1);
+      std::make_shared<const FactReader>(table, before->defaults(), before->generation() + 1,
+                                         before->keeps_labels());
   gate.close();
   live.replace(after);
   books.adopt(*before, *after);

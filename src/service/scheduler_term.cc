@@ -37,6 +37,7 @@ void Scheduler::begin_term() {
     fresh_term_ = term;  // nobody decided before us: the first lists will do
     return open_gate();
   }
+  preemption.drop();
   drop_reservations();
   caches->refresh([this, term] {
     fresh_term_ = term;
@@ -50,6 +51,7 @@ void Scheduler::end_term() {
   gate.close();
   gate.reconsider();
   binder.depose();
+  preemption.drop();
   drop_reservations();
 }
 
@@ -63,7 +65,10 @@ void Scheduler::drop_reservations() {
 }
 
 void Scheduler::open_gate() {
-  if (caches->synced() && leader.holds(fresh_term_)) gate.open();
+  if (!caches->synced() || !leader.holds(fresh_term_)) return;
+  // Slices that an earlier preemption holds are claimed before anything is given away.
+  if (std::exchange(resumed_term_, fresh_term_) != fresh_term_) preemption.resume();
+  gate.open();
 }
 
 /// What HAMi does with every tick of its registration; devices and health come by watch here.

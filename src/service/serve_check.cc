@@ -33,6 +33,7 @@ Status check_times(const ServeOptions& options) {
   };
   if (Status s = positive("--node-lock-timeout", options.node_lock_timeout); !s) return s;
   if (Status s = positive("--reservation-ttl", options.reservation_ttl); !s) return s;
+  if (Status s = positive("--preemption-deadline", options.preemption_deadline); !s) return s;
   if (options.self_check_interval.count() < 0)
     return fail(Code::kInvalid, "--self-check-interval: below 0");
   if (options.kube_timeout.count() < 0) return fail(Code::kInvalid, "--kube-timeout: below 0");
@@ -52,6 +53,16 @@ Status check_words(const ServeOptions& options) {
   if (options.score_mode != "corrected" && options.score_mode != "hami") {
     return fail(Code::kInvalid, fmt::format("--score-mode: {} is none of: corrected, hami",
                                             text::quote(options.score_mode)));
+  }
+  if (options.preemption != "off" && options.preemption != "own") {
+    return fail(Code::kInvalid, fmt::format("--preemption: {} is none of: off, own",
+                                            text::quote(options.preemption)));
+  }
+  if (options.preemption_qps > 0 && options.preemption_burst < 1) {
+    return fail(Code::kInvalid,
+                fmt::format("--preemption-burst: {} leaves no room for a preemption; with "
+                            "--preemption-qps above 0 it must be 1 or more",
+                            options.preemption_burst));
   }
   if (options.cert_file.empty() != options.key_file.empty()) {
     return fail(Code::kInvalid, options.cert_file.empty()

@@ -46,7 +46,10 @@ struct ServeOptions {
   bool write_node_label_by_patch = false;  ///< --write-node-label=patch (D21)
   std::size_t extender_max_body = 128u << 20, webhook_max_body = 8u << 20;
   bool wake_up_pending = true;  ///< touch refused pods when room appears (S-41)
-  std::chrono::milliseconds self_check_interval{60'000};  ///< 0 = never
+  std::string preemption = "off";  ///< or "own": evict pods of lower priority (D13)
+  double preemption_qps = 5, preemption_burst = 10;
+  std::chrono::milliseconds preemption_deadline{300'000};  ///< beyond the victims' grace
+  std::chrono::milliseconds self_check_interval{60'000};   ///< 0 = never
   std::chrono::milliseconds cert_poll{10'000};
   std::chrono::milliseconds ready_wait{
       25'000};                  ///< how long a filter or bind call waits for the caches

@@ -65,6 +65,14 @@ void Waker::placed(const std::string& uid) {
   if (found != sleepers_.end()) found->second.asleep = false;
 }
 
+void Waker::urge(const std::string& uid) {
+  if (!options_.enabled || (may_write && !may_write())) return;
+  const PodRecord* pod = books_.pod(uid);
+  if (pod == nullptr || !pod->fact.node.empty()) return;
+  refused(uid);
+  wake(uid, *pod, sleepers_[uid]);
+}
+
 void Waker::settled(const std::string& uid) { sleepers_.erase(uid); }
 
 void Waker::room(std::string_view node, std::string_view ns) {

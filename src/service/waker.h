@@ -46,6 +46,8 @@ class Waker {
   void room(std::string_view node, std::string_view ns);
   /// The whole picture is new: every pod that its scheduler calls unschedulable is asked again.
   void everything_is_new();
+  /// Touches the pod now, whatever its pause: room is being held for it.
+  void urge(const std::string& uid);
   /// Ten times a second or so; looks at a few pods each time.
   void tick();
 

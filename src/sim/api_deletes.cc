@@ -35,6 +35,23 @@ std::optional<Engine::DeleteOptions> Engine::delete_options(const Call& call, co
   return options;
 }
 
+std::optional<Reply> Engine::check_preconditions(const StoredObject& object,
+                                                 const DeleteOptions& options) {
+  const std::string& uid = object.value["metadata"]["uid"].text();
+  if (!options.uid.empty() && options.uid != uid)
+    return conflict(*object.resource, object.name,
+                    fmt::format("the UID in the precondition ({}) does not match the UID in record "
+                                "({}). The object might have been deleted and then recreated",
+                                options.uid, uid));
+  const std::string version = std::to_string(object.version);
+  if (!options.resource_version.empty() && options.resource_version != version)
+    return conflict(*object.resource, object.name,
+                    fmt::format("the ResourceVersion in the precondition ({}) does not match the "
+                                "ResourceVersion in record ({})",
+                                options.resource_version, version));
+  return std::nullopt;
+}
+
 Reply Engine::remove(const Call& call, const Target& target) {
   const Resource& resource = *target.resource;
   const auto body = call.decoded_body();
@@ -43,25 +60,15 @@ Reply Engine::remove(const Call& call, const Target& target) {
   if (!options) return bad_request("gracePeriodSeconds: must be a whole number, not negative");
   const ObjectPtr object = store_.find(resource, target.space, target.name);
   if (object == nullptr) return not_found(resource, target.name);
-  const std::string& uid = object->value["metadata"]["uid"].text();
-  if (!options->uid.empty() && options->uid != uid)
-    return conflict(resource, target.name,
-                    fmt::format("the UID in the precondition ({}) does not match the UID in record "
-                                "({}). The object might have been deleted and then recreated",
-                                options->uid, uid));
-  const std::string version = std::to_string(object->version);
-  if (!options->resource_version.empty() && options->resource_version != version)
-    return conflict(resource, target.name,
-                    fmt::format("the ResourceVersion in the precondition ({}) does not match the "
-                                "ResourceVersion in record ({})",
-                                options->resource_version, version));
+  if (auto other = check_preconditions(*object, *options)) return std::move(*other);
   const ObjectPtr last = options->dry_run ? object : remove_object(*object, *options);
   if (resource.kind == "Pod" || last->value["metadata"].has("deletionTimestamp"))
     return show(call, 200, target, *last);
   Value done = status_object(200, "", "");
   done.erase("code");
-  done.make("details") =
-      Value::object({{"name", target.name}, {"kind", resource.name}, {"uid", uid}});
+  done.make("details") = Value::object({{"name", target.name},
+                                        {"kind", resource.name},
+                                        {"uid", object->value["metadata"]["uid"].text()}});
   return json_reply(200, done);
 }
 
@@ -77,18 +84,6 @@ Reply Engine::remove_collection(const Call& call, const Target& target) {
     if (!options->dry_run) object = remove_object(*object, *options);
   removed.version = store_.version();
   return {.status = 200, .body = show_list({target.resource}, removed, clock_.wall())};
-}
-
-/// Without disruption budgets an eviction is a deletion.
-Reply Engine::evict(const Call& call, const Target& target) {
-  const auto body = call.decoded_body();
-  if (!body) return bad_request(fmt::format("Eviction: {}", body.error().what));
-  const auto options = delete_options(call, (*body)["deleteOptions"]);
-  if (!options) return bad_request("gracePeriodSeconds: must be a whole number, not negative");
-  const ObjectPtr object = store_.find(*target.resource, target.space, target.name);
-  if (object == nullptr) return not_found(*target.resource, target.name);
-  if (!options->dry_run) remove_object(*object, *options);
-  return json_reply(201, status_object(201, "", ""));
 }
 
 ObjectPtr Engine::remove_object(const StoredObject& object, const DeleteOptions& options) {

@@ -30,6 +30,7 @@ class Engine {
   // api_writes.cc
   Reply create(const Call& call, Target target);
   Reply create_from(const Call& call, Target target, Value object);
+  void fill_priority(Value& pod) const;
   Reply update(const Call& call, const Target& target);
   Reply patch(const Call& call, const Target& target);
   Reply apply(const Call& call, const Target& target);
@@ -43,7 +44,8 @@ class Engine {
   };
   Reply remove(const Call& call, const Target& target);
   Reply remove_collection(const Call& call, const Target& target);
-  Reply evict(const Call& call, const Target& target);
+  static std::optional<Reply> check_preconditions(const StoredObject& object,
+                                                  const DeleteOptions& options);
   static std::optional<DeleteOptions> delete_options(const Call& call, const Value& body);
   ObjectPtr remove_object(const StoredObject& object, const DeleteOptions& options);
   ObjectPtr mark_deleted(const StoredObject& object, std::int64_t grace_seconds);
@@ -51,6 +53,9 @@ class Engine {
   /// The end of an object that waits for deletion: finalizers gone, or the pod finished. Returns
   /// the last state.
   ObjectPtr settle_deletion(ObjectPtr object);
+  // api_eviction.cc
+  Reply evict(const Call& call, const Target& target);
+  std::optional<Reply> ask_budgets(const StoredObject& pod, bool dry_run);
   // api_binding.cc
   Reply bind(const Call& call, const Target& target);
 

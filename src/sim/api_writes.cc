@@ -98,10 +98,24 @@ Reply Engine::create_from(const Call& call, Target target, Value object) {
   metadata.erase("deletionTimestamp");
   metadata.erase("deletionGracePeriodSeconds");
   prepare_new(resource, object);
+  if (resource.kind == "Pod") fill_priority(object);
   if (resource.shares_storage) object = core_event_from(object);
   if (!call.parameter("dryRun").empty()) return json_reply(201, with_kind(resource, object));
   const ObjectPtr stored = store_.put(resource, target.space, target.name, std::move(object));
   return show(call, 201, target, *stored);
+}
+
+/// As the admission of a real API server does; a class that does not exist is let pass here.
+void Engine::fill_priority(Value& pod) const {
+  const std::string name = pod["spec"]["priorityClassName"].text();
+  const Resource& classes = *find_resource("scheduling.k8s.io", "v1", "priorityclasses");
+  const ObjectPtr found = name.empty() ? nullptr : store_.find(classes, "", name);
+  if (found == nullptr) return;
+  Value& spec = pod.make("spec");
+  spec.make("priority") = found->value["value"].integer().value_or(0);
+  const std::string& policy = found->value["preemptionPolicy"].text();
+  if (!spec.has("preemptionPolicy"))
+    spec.make("preemptionPolicy") = policy.empty() ? "PreemptLowerPriority" : policy;
 }
 
 Reply Engine::update(const Call& call, const Target& target) {
