@@ -115,6 +115,10 @@ void add_decision_flags(CLI::App& app, CommandLine& line) {
              "serve the vendors of the section vnpus");
   add_switch(app, "--enable-iluvatar", o.vendor_switches.iluvatar,
              "serve the vendors of the section iluvatars");
+  app.add_option("--answer", o.answer,
+                 "what a filter call answers: single, the node chosen here; scored, all that fit, "
+                 "and kube-scheduler picks with the scores of prioritize")
+      ->capture_default_str();
   app.add_option("--nodes-form", o.nodes_form,
                  "what a filter call with full nodes means: simulate or live")
       ->capture_default_str();
@@ -144,6 +148,8 @@ void add_lock_flags(CLI::App& app, CommandLine& line) {
              "among equally good nodes one whose lock is free");
   add_duration(app, "--reservation-ttl", o.reservation_ttl,
                "how long a filter answer holds its slices without a bind");
+  add_duration(app, "--tentative-ttl", o.tentative_ttl,
+               "the same with --answer=scored, where the node is a guess until the bind");
 }
 
 void add_leader_flags(CLI::App& app, CommandLine& line) {

@@ -117,7 +117,8 @@ void Binder::admit(const JobPtr& job) {
     return close(job, fmt::format("node \"{}\" not found", job->args.node));
   }
   if (const std::string problem = secure_reservation(pod, job->args.node); !problem.empty())
-    return fail_job(job, problem, false);
+    return fail_job(job, problem, options_.follow);
+  p_.books.extend_reservation(job->args.pod_uid, std::chrono::milliseconds(0));
   running_[job->args.pod_uid] = job;
   if (needs_lock(pod)) return enqueue(job);
   job->active = true;
@@ -152,19 +153,34 @@ bool Binder::join_running(const JobPtr& job) {
 /// "" when the slices on the node are reserved for the pod, else why not.
 std::string Binder::secure_reservation(PodRecord& pod, const std::string& node) {
   const core::Hold* hold = p_.books.cluster().hold({pod.fact.uid});
-  const std::string key = pod.fact.ns + "/" + pod.fact.name;
-  if (hold != nullptr && !p_.books.only_claims(pod.fact.uid)) {
-    if (hold->allocation.node == node) return {};
-    return fmt::format("pod {} is reserved on node {}, not on node {}", key, hold->allocation.node,
-                       node);
+  if (hold == nullptr || p_.books.only_claims(pod.fact.uid)) return reserve_on(pod, node);
+  if (hold->allocation.node == node) return {};
+  const std::string held_on = hold->allocation.node;
+  if (!options_.follow || hold->state != core::HoldState::kReserved) {
+    return fmt::format("pod {}/{} is reserved on node {}, not on node {}", pod.fact.ns,
+                       pod.fact.name, held_on, node);
   }
+  std::string problem = reserve_on(pod, node);
+  if (problem.empty()) {
+    p_.measures.bind_moved.increment();
+    log::debug("kube-scheduler chose another node than the one held for the pod",
+               {{"pod", pod.fact.ns + "/" + pod.fact.name}, {"held", held_on}, {"node", node}});
+  }
+  return problem;
+}
+
+/// In one step with the end of what the pod holds elsewhere; nothing changes when it does not fit.
+std::string Binder::reserve_on(PodRecord& pod, const std::string& node) {
+  const std::string key = pod.fact.ns + "/" + pod.fact.name;
   if (!pod.request) {
     return pod.fact.problem.empty() ? fmt::format("pod {}: what it asks for is not known", key)
                                     : pod.fact.problem;
   }
   core::Fit fit = core::fit_node(p_.books.cluster(), *pod.request, p_.books.node(node)->id);
-  if (!fit.allocation)
+  if (!fit.allocation) {
+    p_.measures.bind_refused_full.increment();
     return fmt::format("pod {} does not fit on node {}: {}", key, node, fit.reject.text());
+  }
   const Status reserved = p_.books.reserve(pod, std::move(*fit.allocation));
   return reserved ? std::string() : reserved.error().what;
 }

@@ -55,6 +55,7 @@ class Binder {
   struct Options {
     std::chrono::milliseconds lock_timeout{300'000};
     std::chrono::milliseconds retry_timeout{28'000};
+    bool follow = false;  ///< kube-scheduler picks the node: what is held elsewhere moves (D12)
   };
   Binder(Parts parts, Options options);
 
@@ -96,6 +97,7 @@ class Binder {
   bool join_running(const JobPtr& job);
   std::string check_pod(const JobPtr& job, const PodRecord& pod) const;
   std::string secure_reservation(PodRecord& pod, const std::string& node);
+  std::string reserve_on(PodRecord& pod, const std::string& node);
   bool needs_lock(const PodRecord& pod) const;
   void enqueue(const JobPtr& job);
   void time_out(const JobPtr& job);

@@ -64,7 +64,7 @@ bool Binder::recheck(const JobPtr& job) {
   if (problem.empty()) problem = secure_reservation(*pod, job->args.node);
   if (problem.empty()) return true;
   leave_queue(job);
-  fail_job(job, problem, false);
+  fail_job(job, problem, options_.follow);
   return false;
 }
 

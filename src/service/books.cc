@@ -32,10 +32,11 @@ bool same_grants(const core::Allocation& a, const core::Allocation& b) {
 }  // namespace
 
 Books::Books(core::VendorTable rules, const Clock& clock, std::chrono::milliseconds reservation_ttl,
-             obs::Metrics& metrics)
+             obs::Metrics& metrics, std::chrono::milliseconds tentative_ttl)
     : cluster_(std::move(rules)),
       clock_(clock),
       ttl_(reservation_ttl),
+      tentative_ttl_(std::min(tentative_ttl, reservation_ttl)),
       bad_annotations_(
           metrics.counter("tessera_pod_annotation_problems_total",
                           "Bound device pods whose device annotations cannot be read.")),
@@ -231,9 +232,18 @@ PodRecord* Books::pod_by_name(std::string_view ns, std::string_view name) {
 // ---- reservations
 
 Status Books::reserve(PodRecord& pod, core::Allocation allocation) {
+  return reserve_for(pod, std::move(allocation), ttl_);
+}
+
+Status Books::reserve_tentatively(PodRecord& pod, core::Allocation allocation) {
+  return reserve_for(pod, std::move(allocation), tentative_ttl_);
+}
+
+Status Books::reserve_for(PodRecord& pod, core::Allocation allocation,
+                          std::chrono::milliseconds ttl) {
   const core::Hold* before = cluster_.hold({pod.fact.uid});
   const std::string left = before == nullptr ? std::string() : before->allocation.node;
-  Status status = cluster_.reserve({pod.fact.uid}, std::move(allocation), clock_.mono() + ttl_);
+  Status status = cluster_.reserve({pod.fact.uid}, std::move(allocation), clock_.mono() + ttl);
   if (!status) return status;
   if (!left.empty()) tell_room(left, {});
   reserved_.insert(pod.fact.uid);
@@ -271,8 +281,10 @@ void Books::expire_reservations() {
   const MonoTime now = clock_.mono();
   for (const std::string& uid : reserved_) {
     const core::Hold* hold = cluster_.hold({uid});
-    if (hold != nullptr && hold->state == core::HoldState::kReserved && hold->deadline <= now)
-      expired.push_back({uid});
+    if (hold == nullptr || hold->state != core::HoldState::kReserved || hold->deadline > now)
+      continue;
+    const PodRecord* record = pod(uid);
+    if (record == nullptr || record->stage == BindStage::kNone) expired.push_back({uid});
   }
   std::sort(expired.begin(), expired.end(),
             [](const PodUid& a, const PodUid& b) { return a.v < b.v; });
@@ -305,6 +317,11 @@ void Books::apply(NodeFact fact, MonoTime list_begin) {
       log::warn("register annotation cannot be read", {{"node", fact.name}, {"problem", problem}});
     }
   }
+  if (!fact.label_problem.empty() && fact.label_problem != record.fact.label_problem) {
+    bad_labels_.increment();
+    log::warn("priority label of a node cannot be read",
+              {{"node", fact.name}, {"problem", fact.label_problem}});
+  }
   const bool locked = fact.lock.has_value();
   if (is_new || !same_spec(cluster_.node(record.id).spec, fact.spec)) {
     record.id = cluster_.set_node(std::move(fact.spec));
@@ -317,11 +334,6 @@ void Books::apply(NodeFact fact, MonoTime list_begin) {
     locked_nodes_.erase(fact.name);
   fact.spec = {};
   record.fact = std::move(fact);
-  if (!fact.label_problem.empty() && fact.label_problem != record.fact.label_problem) {
-    bad_labels_.increment();
-    log::warn("priority label of a node cannot be read",
-              {{"node", fact.name}, {"problem", fact.label_problem}});
-  }
   record.touched = clock_.mono();
   if (on_node_change) on_node_change(record.fact.name);
 }

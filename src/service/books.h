@@ -50,7 +50,8 @@ struct NodeRecord {
 class Books {
  public:
   Books(core::VendorTable rules, const Clock& clock, std::chrono::milliseconds reservation_ttl,
-        obs::Metrics& metrics);
+        obs::Metrics& metrics,
+        std::chrono::milliseconds tentative_ttl = std::chrono::seconds(30));
 
   core::Cluster& cluster() { return cluster_; }
   const core::Cluster& cluster() const { return cluster_; }
@@ -77,7 +78,9 @@ class Books {
   void adopt(const FactReader& before, const FactReader& after);
   /// Puts the plain recomputation in the place of the kept counters (the self-check found them
   /// wrong).
-  void repair() { cluster_ = cluster_.rebuild(); }
+  void repair();
+  /// How often the cluster was replaced as a whole: versions of its nodes compare within one.
+  std::uint64_t remade() const { return remade_; }
 
   /// Slices held for a pod while their users are still leaving: nobody else is given any of them,
   /// whatever may be missing there now. A claim stays until end_claim, the pod's Binding or its
@@ -94,12 +97,15 @@ class Books {
   /// The record of a pod that a call names: made when no watch has shown it yet.
   PodRecord& note_pod(const std::string& ns, const std::string& name, const std::string& uid);
   Status reserve(PodRecord& pod, core::Allocation allocation);
+  /// The same for a moment: another node may be chosen yet (D12).
+  Status reserve_tentatively(PodRecord& pod, core::Allocation allocation);
+  /// It lives its whole time from now on, and that much longer.
   void extend_reservation(const std::string& uid, std::chrono::milliseconds beyond_ttl);
   /// Ends a reservation; what is bound stays.
   void end_reservation(const std::string& uid);
   /// Our own Binding was accepted. False when the pod is gone meanwhile.
   bool bound(const std::string& uid, const std::string& node);
-  void expire_reservations();
+  void expire_reservations();  ///< none while its pod's bind is here (D11)
 
   PodRecord* pod(const std::string& uid);
   PodRecord* pod_by_name(std::string_view ns, std::string_view name);
@@ -126,6 +132,7 @@ class Books {
     return generation != 0 && generation < generation_;
   }
   bool release(const std::string& uid);
+  Status reserve_for(PodRecord& pod, core::Allocation allocation, std::chrono::milliseconds ttl);
   void tell_room(std::string_view node, std::string_view ns) const;
   void erase_record(const std::string& uid);
   void settle(PodRecord& pod, PodFact& fact);
@@ -137,12 +144,13 @@ class Books {
 
   core::Cluster cluster_;
   const Clock& clock_;
-  std::chrono::milliseconds ttl_;
+  std::chrono::milliseconds ttl_, tentative_ttl_;
   std::unordered_map<std::string, PodRecord> pods_;       // by uid
   std::unordered_map<std::string, std::string> by_name_;  // "ns/name" -> uid of the latest
   std::unordered_map<std::string, NodeRecord> nodes_;
   std::unordered_set<std::string> locked_nodes_;
   std::unordered_map<std::string, QuotaRecord> quotas_;  // by "ns/name"
+  std::uint64_t remade_ = 0;
   std::uint64_t generation_ = 0;  // facts read before it use other vendor ids
   bool back_to_claim(const std::string& uid);
   std::unordered_set<std::string> reserved_;

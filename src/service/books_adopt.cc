@@ -32,6 +32,7 @@ void Books::adopt(const FactReader& before, const FactReader& after) {
   }
   cluster_ = change.cluster(cluster_);
   for (auto& [uid, hold] : claimed) cluster_.restore(uid, std::move(hold));
+  ++remade_;
   for (auto& [key, quota] : quotas_) quota.spec = change.quota(quota.spec);
   for (auto& [name, node] : nodes_) node.id = cluster_.find_node(name);
   for (auto& [uid, pod] : pods_) {
@@ -40,6 +41,11 @@ void Books::adopt(const FactReader& before, const FactReader& after) {
     reserved_.erase(uid);
     claims_.erase(uid);
   }
+}
+
+void Books::repair() {
+  cluster_ = cluster_.rebuild();
+  ++remade_;
 }
 
 void Books::apply(QuotaFact fact) {

@@ -6,27 +6,13 @@
 #include <utility>
 
 #include "base/text.h"
-#include "obs/log.h"
 #include "service/filter_text.h"
 #include "service/names.h"
-#include "service/trial.h"
 
 namespace tessera::service {
 namespace {
 
-constexpr std::size_t kPooledCalls = 16;
-constexpr std::size_t kLargestPooledBody =
-    1U << 20;  // node lists in full are rare and large: do not keep their memory
-
 EventTarget target_of(const k8s::Pod& pod) { return {"Pod", pod.ns, pod.name, pod.uid}; }
-
-std::vector<std::string_view> candidate_names(const k8s::ExtenderArgs& args) {
-  if (!args.has_nodes) return args.names;
-  std::vector<std::string_view> names;
-  names.reserve(args.nodes.size());
-  for (const k8s::Node& node : args.nodes) names.emplace_back(node.name);
-  return names;
-}
 
 void add_reject(k8s::FilterResult& result, std::string_view node, const core::Reject& reject) {
   auto& map = reject.unresolvable() ? result.unresolvable : result.failed;
@@ -34,25 +20,6 @@ void add_reject(k8s::FilterResult& result, std::string_view node, const core::Re
 }
 
 }  // namespace
-
-std::unique_ptr<FilterCall> FilterCallPool::take() {
-  const std::lock_guard guard(mutex_);
-  if (free_.empty()) return std::make_unique<FilterCall>();
-  std::unique_ptr<FilterCall> call = std::move(free_.back());
-  free_.pop_back();
-  return call;
-}
-
-void FilterCallPool::give_back(std::unique_ptr<FilterCall> call) {
-  call->args = {};
-  call->reader.reset();
-  call->request = {};
-  call->answer = nullptr;
-  call->client_gone.reset();
-  if (call->body.capacity() > kLargestPooledBody) return;
-  const std::lock_guard guard(mutex_);
-  if (free_.size() < kPooledCalls) free_.push_back(std::move(call));
-}
 
 Filter::Filter(const LiveReader& live, Books& books, Events& events, const Measures& measures,
                const Clock& clock, Options options)
@@ -66,29 +33,8 @@ Filter::Filter(const LiveReader& live, Books& books, Events& events, const Measu
 // ---- on the thread that received the call
 
 bool Filter::prepare(FilterCall& call, std::string body) {
-  call.reader = live_.get();
-  const FactReader& reader = *call.reader;
-  Result<k8s::ExtenderArgs> args =
-      k8s::decode_extender_args(call.parser, std::move(body), call.body, reader.keep());
-  if (!args) return refuse(call, args.error().what), false;
-  call.args = std::move(*args);
-  if (call.args.pod.ns.empty()) call.args.pod.ns = "default";
-  if (call.args.has_nodes) {
-    // Node lists are large, and from here on only their received text is needed: the parser's own
-    // memory goes now (D20).
-    call.args.names.clear();
-    call.parser = json::Parser();
-  }
-  if (!call.args.has_names && !call.args.has_nodes) {
-    return refuse(call, "extender args name no nodes: NodeNames and Nodes are both null"), false;
-  }
-  Result<vendors::Demand> demand = reader.vendors().demand(call.args.pod, reader.defaults());
-  if (!demand) return refuse(call, demand.error().what), false;
-  for (const std::string& warning : demand->warnings) {
-    log::debug("filter",
-               {{"pod", call.args.pod.ns + "/" + call.args.pod.name}, {"warning", warning}});
-  }
-  call.request = std::move(demand->request);
+  if (const Status read = read_call(call, live_, std::move(body)); !read)
+    return refuse(call, read.error().what), false;
   if (!call.request.asks_devices()) return pass_through(call), false;
   if (call.args.has_nodes && !options_.nodes_form_is_live) return simulate(call), false;
   if (call.args.pod.uid.empty())
@@ -126,22 +72,9 @@ void Filter::pass_through(FilterCall& call) {
               .failed_null = true});
 }
 
-/// The nodes as received, empty, and nothing of the live state but what the namespace's quotas
-/// leave: what an autoscaler asks about machines that do not exist yet.
 void Filter::simulate(FilterCall& call) {
   measures_.simulated.increment();
-  const vendors::Vendors& vendors = call.reader->vendors();
-  core::Cluster cluster(vendors.rules());
-  const auto quotas = options_.quotas == nullptr ? nullptr : options_.quotas->get();
-  if (quotas != nullptr) copy_quotas_left(*quotas, cluster, call.args.pod.ns);
-  std::vector<NodeId> candidates;
-  candidates.reserve(call.args.nodes.size());
-  for (const k8s::Node& node : call.args.nodes) {
-    core::NodeSpec spec = vendors.read_node(node).spec;
-    spec.name = node.name;
-    candidates.push_back(spec.devices.empty() ? NodeId{} : cluster.set_node(std::move(spec)));
-  }
-  const core::Outcome outcome = core::place(cluster, call.request, candidates);
+  const core::Outcome outcome = place_simulated(call, options_.quotas);
   k8s::FilterResult result{.names_form = false, .null_result = outcome.fitting.empty()};
   for (const std::uint32_t index : outcome.fitting)
     result.raw_nodes.push_back(call.args.raw_nodes[index]);
@@ -198,29 +131,54 @@ void Filter::answer_node(FilterCall& call, std::string_view node) {
 
 void Filter::place(FilterCall& call) {
   const std::vector<std::string_view> names = candidate_names(call.args);
-  std::vector<NodeId> candidates;
-  candidates.reserve(names.size());
-  for (const std::string_view name : names) candidates.push_back(books_.cluster().find_node(name));
-  const core::Outcome outcome = core::place(books_.cluster(), call.request, candidates,
-                                            {.prefer_unlocked = options_.prefer_unlocked});
-  if (outcome.decision) return answer_placed(call, outcome, candidates);
+  const std::vector<NodeId> candidates = find_candidates(books_.cluster(), names);
+  const core::Outcome outcome =
+      core::place(books_.cluster(), call.request, candidates,
+                  {.prefer_unlocked = options_.prefer_unlocked, .keep_keys = options_.scored});
+  if (outcome.decision) return answer_placed(call, outcome, names, candidates);
   answer_nowhere(call, outcome, names, candidates);
 }
 
 void Filter::answer_placed(FilterCall& call, const core::Outcome& outcome,
+                           const std::vector<std::string_view>& names,
                            const std::vector<NodeId>& candidates) {
   const k8s::Pod& pod = call.args.pod;
   const core::Decision& decision = *outcome.decision;
   PodRecord& record = books_.note_pod(pod.ns, pod.name, pod.uid);
-  const Status reserved = books_.reserve(record, decision.allocation);
+  const Status reserved = options_.scored ? books_.reserve_tentatively(record, decision.allocation)
+                                          : books_.reserve(record, decision.allocation);
   if (!reserved) return fail_placing(call, reserved.error().what);
+  if (options_.scored && options_.kept_keys != nullptr)
+    options_.kept_keys->keep(call, books_, outcome, candidates);
   record.request = std::move(call.request);
-  const std::string node = books_.cluster().node(decision.node).spec.name;
   measures_.count_attempt(true, vendor_words(*record.request, call.reader->vendors()));
-  answer_node(call, node);
+  if (options_.scored) {
+    answer_fitting(call, outcome, names);
+  } else {
+    answer_node(call, std::string(books_.cluster().node(decision.node).spec.name));
+  }
   if (on_placed) on_placed(pod.uid);
   events_.write(target_of(pod), EventType::kNormal, "FilteringSucceed",
-                placed_text(books_.cluster(), *record.request, outcome, candidates));
+                options_.scored
+                    ? scored_text(books_.cluster(), *record.request, outcome, candidates)
+                    : placed_text(books_.cluster(), *record.request, outcome, candidates));
+}
+
+/// Scored mode: every node that fits, and why each of the others does not (D5).
+void Filter::answer_fitting(FilterCall& call, const core::Outcome& outcome,
+                            const std::vector<std::string_view>& names) {
+  k8s::FilterResult result{.names_form = !call.args.has_nodes};
+  for (const std::uint32_t index : outcome.fitting) {
+    if (result.names_form) {
+      result.names.push_back(names[index]);
+    } else {
+      result.raw_nodes.push_back(call.args.raw_nodes[index]);
+    }
+  }
+  for (const core::Outcome::Rejected& rejected : outcome.rejected) {
+    add_reject(result, names[rejected.candidate], rejected.reject);
+  }
+  send(call, result);
 }
 
 void Filter::answer_nowhere(FilterCall& call, const core::Outcome& outcome,

@@ -1,50 +1,26 @@
-/// The filter verb: which node, and its slices reserved in the same step. Decoding and simulation
-/// run on the thread that received the call, decisions on the state thread; nothing here talks to
-/// the network. Source: spec/scheduler.md sections 2.2, 9, 12, decisions D5, D6, D11.
+/// The filter verb: which node, or in scored mode which nodes, and slices reserved in the same
+/// step. Decoding and simulation run on the thread that received the call, decisions on the state
+/// thread; nothing here talks to the network. Source: spec/scheduler.md sections 2.2, 9, 12,
+/// decisions D5, D6, D11.
 #pragma once
 
-#include <atomic>
 #include <functional>
-#include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/clock.h"
 #include "core/place.h"
-#include "json/reader.h"
 #include "k8s/extender.h"
 #include "service/books.h"
 #include "service/events.h"
+#include "service/extender_call.h"
 #include "service/facts.h"
+#include "service/kept_keys.h"
 #include "service/measures.h"
 #include "service/quota_view.h"
 
 namespace tessera::service {
-
-/// One call under way. The views in args point into parser and body.
-struct FilterCall {
-  std::shared_ptr<const FactReader> reader;  ///< that read args and request
-  json::Parser parser;
-  std::string body;
-  k8s::ExtenderArgs args;
-  core::Request request;
-  MonoTime arrived{};
-  std::function<void(std::string json)> answer;
-  std::shared_ptr<std::atomic<bool>> client_gone;
-};
-
-/// Calls are used again: a parser that has grown to the size of the usual body need not grow again.
-class FilterCallPool {
- public:
-  std::unique_ptr<FilterCall> take();
-  void give_back(std::unique_ptr<FilterCall> call);
-
- private:
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<FilterCall>> free_;
-};
 
 class Filter {
  public:
@@ -52,6 +28,8 @@ class Filter {
     bool nodes_form_is_live = false;
     bool prefer_unlocked = true;        ///< among equally good nodes
     const QuotaView* quotas = nullptr;  ///< what simulations count; null = nothing
+    bool scored = false;                ///< all fitting nodes; kube-scheduler picks (D12)
+    KeptKeys* kept_keys = nullptr;      ///< for the prioritize call that follows; null = none
   };
   Filter(const LiveReader& live, Books& books, Events& events, const Measures& measures,
          const Clock& clock, Options options);
@@ -78,7 +56,10 @@ class Filter {
   void answer_node(FilterCall& call, std::string_view node);
   void place(FilterCall& call);
   void answer_placed(FilterCall& call, const core::Outcome& outcome,
+                     const std::vector<std::string_view>& names,
                      const std::vector<NodeId>& candidates);
+  void answer_fitting(FilterCall& call, const core::Outcome& outcome,
+                      const std::vector<std::string_view>& names);
   void answer_nowhere(FilterCall& call, const core::Outcome& outcome,
                       const std::vector<std::string_view>& names,
                       const std::vector<NodeId>& candidates);

@@ -51,6 +51,24 @@ std::string quotas_in_force(const core::Cluster& cluster, const core::Request& r
   return text;
 }
 
+/// A few of the nodes that fit with their scores, the best one last.
+std::string fitting_nodes(const core::Cluster& cluster, const core::Request& request,
+                          const core::Outcome& outcome, const std::vector<NodeId>& candidates) {
+  const core::Decision& decision = *outcome.decision;
+  const auto name = [&](NodeId node) { return cluster.node(node).spec.name; };
+  std::vector<std::string> shown;
+  for (const std::uint32_t index : outcome.fitting) {
+    if (shown.size() + 1 >= kNamesInEvent) break;
+    const NodeId node = candidates[index];
+    if (node == decision.node) continue;
+    shown.push_back(
+        fmt::format("{}:{:.2f}", name(node), core::fit_node(cluster, request, node).score));
+  }
+  if (shown.size() + 1 < outcome.fitting.size()) shown.emplace_back("…");
+  shown.push_back(fmt::format("{}:{:.2f}", name(decision.node), decision.score));
+  return text::join(shown, ",");
+}
+
 }  // namespace
 
 std::string summarize_rejects(const std::vector<std::pair<std::string, std::string>>& node_texts) {
@@ -78,20 +96,17 @@ std::string summarize_rejects(const std::vector<std::pair<std::string, std::stri
 
 std::string placed_text(const core::Cluster& cluster, const core::Request& request,
                         const core::Outcome& outcome, const std::vector<NodeId>& candidates) {
-  const core::Decision& decision = *outcome.decision;
-  const auto name = [&](NodeId node) { return cluster.node(node).spec.name; };
-  std::vector<std::string> shown;
-  for (const std::uint32_t index : outcome.fitting) {
-    if (shown.size() + 1 >= kNamesInEvent) break;
-    const NodeId node = candidates[index];
-    if (node == decision.node) continue;
-    shown.push_back(
-        fmt::format("{}:{:.2f}", name(node), core::fit_node(cluster, request, node).score));
-  }
-  if (shown.size() + 1 < outcome.fitting.size()) shown.emplace_back("…");
-  shown.push_back(fmt::format("{}:{:.2f}", name(decision.node), decision.score));
-  return fmt::format("find fit node({}), {} nodes not fit, {} nodes fit({})", name(decision.node),
-                     outcome.rejected.size(), outcome.fitting.size(), text::join(shown, ","));
+  return fmt::format("find fit node({}), {} nodes not fit, {} nodes fit({})",
+                     cluster.node(outcome.decision->node).spec.name, outcome.rejected.size(),
+                     outcome.fitting.size(), fitting_nodes(cluster, request, outcome, candidates));
+}
+
+std::string scored_text(const core::Cluster& cluster, const core::Request& request,
+                        const core::Outcome& outcome, const std::vector<NodeId>& candidates) {
+  return fmt::format(
+      "{} nodes fit({}), {} nodes not fit; kube-scheduler chooses among them, {} is held meanwhile",
+      outcome.fitting.size(), fitting_nodes(cluster, request, outcome, candidates),
+      outcome.rejected.size(), cluster.node(outcome.decision->node).spec.name);
 }
 
 std::string pod_sentence(const core::Cluster& cluster, const core::Request& request,

@@ -20,6 +20,11 @@ std::string summarize_rejects(const std::vector<std::pair<std::string, std::stri
 std::string placed_text(const core::Cluster& cluster, const core::Request& request,
                         const core::Outcome& outcome, const std::vector<NodeId>& candidates);
 
+/// The same in scored mode: "3 nodes fit(n1:12.50,…,n2:25.00), 1 nodes not fit; kube-scheduler
+/// chooses among them, n2 is held meanwhile".
+std::string scored_text(const core::Cluster& cluster, const core::Request& request,
+                        const core::Outcome& outcome, const std::vector<NodeId>& candidates);
+
 /// How many nodes fail for what, and what would have fitted; names the quotas that stand in the
 /// way. For an outcome without a decision; `candidates` are its nodes.
 std::string pod_sentence(const core::Cluster& cluster, const core::Request& request,

@@ -8,7 +8,7 @@
 namespace tessera::service {
 namespace {
 
-constexpr std::array<std::string_view, 3> kVerbWords = {"filter", "bind", "webhook"};
+constexpr std::array<std::string_view, 4> kVerbWords = {"filter", "bind", "webhook", "prioritize"};
 
 obs::Counter attempts(obs::Metrics& m, std::string_view result, const std::string& vendors) {
   return m.counter("tessera_schedule_attempts_total", "Filter calls by outcome.",
@@ -50,6 +50,11 @@ Measures::Measures(obs::Metrics& m)
           "Pods whose node's agent reported that it could not serve them, or never answered.")),
       rolled_back(m.counter("tessera_reservations_rolled_back_total",
                             "Reservations given back because their bind failed.")),
+      bind_moved(m.counter("tessera_bind_moved_total",
+                           "Binds to another node than the one held for the pod: kube-scheduler "
+                           "preferred it.")),
+      bind_refused_full(m.counter("tessera_bind_refused_full_total",
+                                  "Binds refused because the pod fits on their node no more.")),
       scrape_duplicates(m.counter("tessera_metrics_duplicates_total",
                                   "Rows left out of a page of metrics because an equal one was in "
                                   "it already.")),

@@ -21,7 +21,7 @@ namespace tessera::service {
 /// The extender's and the webhook's calls that are timed, by how they ended. HTTP always says 200
 /// to kube-scheduler; the code told here is what the answer means: 200, 403 for a denial, 400 for
 /// what cannot be read, 500 for an Error.
-enum class Verb : std::uint8_t { kFilter, kBind, kWebhook };
+enum class Verb : std::uint8_t { kFilter, kBind, kWebhook, kPrioritize };
 
 struct Measures {
   explicit Measures(obs::Metrics& metrics);
@@ -32,6 +32,7 @@ struct Measures {
   obs::Gauge leader;
   obs::Counter bound, bind_failed, bind_dropped, lock_contention, allocate_failed;
   obs::Counter rolled_back;
+  obs::Counter bind_moved, bind_refused_full;
   obs::Counter scrape_duplicates;
   obs::Histogram scrape_duration;
 
@@ -44,7 +45,7 @@ struct Measures {
 
  private:
   static constexpr std::array kCodes = {200, 400, 403, 500};
-  static constexpr std::size_t kVerbs = 3, kResults = 4;
+  static constexpr std::size_t kVerbs = 4, kResults = 4;
   struct Attempts {
     std::mutex mutex;
     std::map<std::pair<bool, std::string>, obs::Counter> counters;

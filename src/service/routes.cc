@@ -42,7 +42,8 @@ int webhook_code(WebhookResult result) {
   return result == WebhookResult::kError ? 400 : 200;
 }
 
-void handle_filter(Scheduler& s, http::Request&& request, const http::Responder& respond) {
+std::shared_ptr<FilterCall> take_call(Scheduler& s, const http::Request& request,
+                                      const http::Responder& respond) {
   std::shared_ptr<FilterCall> call(s.filter_calls.take().release(),
                                    [&pool = s.filter_calls](FilterCall* done) {
                                      pool.give_back(std::unique_ptr<FilterCall>(done));
@@ -50,11 +51,26 @@ void handle_filter(Scheduler& s, http::Request&& request, const http::Responder&
   call->arrived = s.clock.mono();
   call->client_gone = request.client_gone;
   call->answer = [respond](std::string body) { respond({.body = std::move(body)}); };
+  return call;
+}
+
+void handle_filter(Scheduler& s, http::Request&& request, const http::Responder& respond) {
+  const std::shared_ptr<FilterCall> call = take_call(s, request, respond);
   if (!s.filter.prepare(*call, std::move(request.body))) return;
   s.state.post([&s, call] {
     s.gate.pass({.enter = [&s, call] { s.filter.decide(*call); },
                  .turn_away = [&s, call](const std::string& why) { s.filter.refuse(*call, why); },
                  .client_gone = call->client_gone});
+  });
+}
+
+/// Scores are a wish: who can't be answered at once gets none, and kube-scheduler goes on without.
+void handle_prioritize(Scheduler& s, http::Request&& request, const http::Responder& respond) {
+  const std::shared_ptr<FilterCall> call = take_call(s, request, respond);
+  if (!s.prioritizer.prepare(*call, std::move(request.body))) return;
+  s.state.post([&s, call] {
+    if (s.gate.is_open()) return s.prioritizer.decide(*call);
+    s.prioritizer.refuse(*call, "caches are not synced, or somebody else leads", 500);
   });
 }
 
@@ -115,6 +131,10 @@ http::Response filter_too_large(std::size_t limit) {
   return {.body = k8s::encode_filter_error(too_long(limit, "--extender-max-body"))};
 }
 
+http::Response prioritize_too_large(std::size_t) {
+  return {.body = k8s::encode_host_priorities({}, {})};
+}
+
 http::Response bind_too_large(std::size_t limit) {
   return {.body = k8s::encode_bind_result(too_long(limit, ""))};
 }
@@ -155,6 +175,14 @@ std::vector<http::Route> main_routes(Scheduler& s) {
        .max_body = s.options.extender_max_body,
        .handler = [&s](http::Request&& q, http::Responder r) { handle_filter(s, std::move(q), r); },
        .too_large = filter_too_large});
+  for (const char* path : {"/prioritize", "/priority"}) {
+    routes.push_back({.method = "POST",
+                      .path = path,
+                      .max_body = s.options.extender_max_body,
+                      .handler = [&s](http::Request&& q,
+                                      http::Responder r) { handle_prioritize(s, std::move(q), r); },
+                      .too_large = prioritize_too_large});
+  }
   routes.push_back(
       {.method = "POST",
        .path = "/bind",

@@ -21,6 +21,7 @@
 #include "service/facts.h"
 #include "service/filter.h"
 #include "service/handshake.h"
+#include "service/kept_keys.h"
 #include "service/leader.h"
 #include "service/lock_keeper.h"
 #include "service/lock_writer.h"
@@ -28,6 +29,7 @@
 #include "service/pod_watch.h"
 #include "service/preempt.h"
 #include "service/preempt_writer.h"
+#include "service/prioritize.h"
 #include "service/quota_view.h"
 #include "service/ready_gate.h"
 #include "service/role_labels.h"
@@ -77,7 +79,9 @@ class Scheduler {
   RoleLabels roles;
   PodWatch pod_watch;
   QuotaView quota_view;
+  KeptKeys kept_keys;
   Filter filter;
+  Prioritizer prioritizer;
   FilterCallPool filter_calls;
   Waker waker;
   PreemptWriter evictions;
@@ -112,7 +116,7 @@ class Scheduler {
   void node_pass();
   ReadyGate::Obstacle obstacle() const;
 
-  std::uint64_t fresh_term_ = 0;  ///< the term whose lists are complete
+  std::uint64_t fresh_term_ = 0;    ///< the term whose lists are complete
   std::uint64_t resumed_term_ = 0;  ///< the term in which earlier preemptions were looked at
 };
 

@@ -34,6 +34,7 @@ Status check_times(const ServeOptions& options) {
   if (Status s = positive("--node-lock-timeout", options.node_lock_timeout); !s) return s;
   if (Status s = positive("--reservation-ttl", options.reservation_ttl); !s) return s;
   if (Status s = positive("--preemption-deadline", options.preemption_deadline); !s) return s;
+  if (Status s = positive("--tentative-ttl", options.tentative_ttl); !s) return s;
   if (options.self_check_interval.count() < 0)
     return fail(Code::kInvalid, "--self-check-interval: below 0");
   if (options.kube_timeout.count() < 0) return fail(Code::kInvalid, "--kube-timeout: below 0");
@@ -49,6 +50,10 @@ Status check_words(const ServeOptions& options) {
   if (options.nodes_form != "simulate" && options.nodes_form != "live") {
     return fail(Code::kInvalid, fmt::format("--nodes-form: {} is none of: simulate, live",
                                             text::quote(options.nodes_form)));
+  }
+  if (options.answer != "single" && options.answer != "scored") {
+    return fail(Code::kInvalid, fmt::format("--answer: {} is none of: single, scored",
+                                            text::quote(options.answer)));
   }
   if (options.score_mode != "corrected" && options.score_mode != "hami") {
     return fail(Code::kInvalid, fmt::format("--score-mode: {} is none of: corrected, hami",
@@ -103,6 +108,12 @@ Result<vendors::PolicyDefaults> find_policies(const ServeOptions& options) {
                             "chains of node policies",
                             text::quote(options.node_policy)));
   }
+  defaults.node = nodes->load;
+  defaults.node_before = nodes->before;
+  defaults.node_after = nodes->after;
+  if (const Status key = policies::check_label_key(options.priority_label); !key)
+    return fail(Code::kInvalid, "--priority-label: " + key.error().what);
+  defaults.priority_label = options.priority_label;
   auto chain = policies::parse_device_chain(options.device_policy);
   if (!chain) return fail(Code::kInvalid, "--gpu-scheduler-policy: " + chain.error().what);
   if (chain->empty()) {
@@ -119,12 +130,6 @@ Result<vendors::PolicyDefaults> find_policies(const ServeOptions& options) {
 
 Result<vendors::Vendors> make_vendors(const std::string& yaml, vendors::VendorSwitches switches) {
   vendors::ConfigResult config = vendors::parse_device_config(
-  defaults.node = nodes->load;
-  defaults.node_before = nodes->before;
-  defaults.node_after = nodes->after;
-  if (const Status key = policies::check_label_key(options.priority_label); !key)
-    return fail(Code::kInvalid, "--priority-label: " + key.error().what);
-  defaults.priority_label = options.priority_label;
       yaml.empty() ? vendors::default_device_config() : std::string_view(yaml), switches);
   if (config.faults.empty()) return vendors::Vendors::make(std::move(config.config));
   std::vector<std::string> lines;

@@ -29,6 +29,8 @@ struct ServeOptions {
   std::chrono::milliseconds node_lock_timeout{300'000};
   std::chrono::milliseconds node_lock_retry_timeout{28'000};
   std::chrono::milliseconds reservation_ttl{600'000};
+  std::string answer = "single";  ///< or "scored" (D12)
+  std::chrono::milliseconds tentative_ttl{30'000};  ///< of a reservation in scored mode until bind
   bool prefer_unlocked_nodes = true;  ///< among equally good nodes
   bool leader_elect = false;
   std::string leader_elect_name, leader_elect_namespace;

@@ -1,0 +1,94 @@
+#include "service/extender_call.h"
+
+#include <utility>
+
+#include "obs/log.h"
+#include "service/trial.h"
+
+namespace tessera::service {
+namespace {
+
+constexpr std::size_t kPooledCalls = 16;
+constexpr std::size_t kLargestPooledBody =
+    1U << 20;  // node lists in full are rare and large: do not keep their memory
+
+}  // namespace
+
+std::unique_ptr<FilterCall> FilterCallPool::take() {
+  const std::lock_guard guard(mutex_);
+  if (free_.empty()) return std::make_unique<FilterCall>();
+  std::unique_ptr<FilterCall> call = std::move(free_.back());
+  free_.pop_back();
+  return call;
+}
+
+void FilterCallPool::give_back(std::unique_ptr<FilterCall> call) {
+  call->args = {};
+  call->reader.reset();
+  call->request = {};
+  call->answer = nullptr;
+  call->client_gone.reset();
+  if (call->body.capacity() > kLargestPooledBody) return;
+  const std::lock_guard guard(mutex_);
+  if (free_.size() < kPooledCalls) free_.push_back(std::move(call));
+}
+
+Status read_call(FilterCall& call, const LiveReader& live, std::string body) {
+  call.reader = live.get();
+  const FactReader& reader = *call.reader;
+  Result<k8s::ExtenderArgs> args =
+      k8s::decode_extender_args(call.parser, std::move(body), call.body, reader.keep());
+  if (!args) return tl::unexpected(std::move(args.error()));
+  call.args = std::move(*args);
+  if (call.args.pod.ns.empty()) call.args.pod.ns = "default";
+  if (call.args.has_nodes) {
+    // Node lists are large, and from here on only their received text is needed: the parser's own
+    // memory goes now (D20).
+    call.args.names.clear();
+    call.parser = json::Parser();
+  }
+  if (!call.args.has_names && !call.args.has_nodes)
+    return fail(Code::kInvalid, "extender args name no nodes: NodeNames and Nodes are both null");
+  Result<vendors::Demand> demand = reader.vendors().demand(call.args.pod, reader.defaults());
+  if (!demand) return tl::unexpected(std::move(demand.error()));
+  for (const std::string& warning : demand->warnings) {
+    log::debug("filter",
+               {{"pod", call.args.pod.ns + "/" + call.args.pod.name}, {"warning", warning}});
+  }
+  call.request = std::move(demand->request);
+  return {};
+}
+
+std::vector<std::string_view> candidate_names(const k8s::ExtenderArgs& args) {
+  if (!args.has_nodes) return args.names;
+  std::vector<std::string_view> names;
+  names.reserve(args.nodes.size());
+  for (const k8s::Node& node : args.nodes) names.emplace_back(node.name);
+  return names;
+}
+
+std::vector<NodeId> find_candidates(const core::Cluster& cluster,
+                                    const std::vector<std::string_view>& names) {
+  std::vector<NodeId> candidates;
+  candidates.reserve(names.size());
+  for (const std::string_view name : names) candidates.push_back(cluster.find_node(name));
+  return candidates;
+}
+
+core::Outcome place_simulated(const FilterCall& call, const QuotaView* quotas,
+                              const core::PlaceOptions& options) {
+  const vendors::Vendors& vendors = call.reader->vendors();
+  core::Cluster cluster(vendors.rules());
+  const auto book = quotas == nullptr ? nullptr : quotas->get();
+  if (book != nullptr) copy_quotas_left(*book, cluster, call.args.pod.ns);
+  std::vector<NodeId> candidates;
+  candidates.reserve(call.args.nodes.size());
+  for (const k8s::Node& node : call.args.nodes) {
+    core::NodeSpec spec = vendors.read_node(node).spec;
+    spec.name = node.name;
+    candidates.push_back(spec.devices.empty() ? NodeId{} : cluster.set_node(std::move(spec)));
+  }
+  return core::place(cluster, call.request, candidates, options);
+}
+
+}  // namespace tessera::service

@@ -1,0 +1,62 @@
+/// A filter or prioritize call while it is under way: how it is read, and what it names. Source:
+/// spec/extender-protocol.md sections 2, 3.1. Thread rule: a call has one owner at a time; the pool
+/// may be asked from any thread.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "core/cluster.h"
+#include "core/place.h"
+#include "json/reader.h"
+#include "k8s/extender.h"
+#include "service/facts.h"
+#include "service/quota_view.h"
+
+namespace tessera::service {
+
+/// One call under way. The views in args point into parser and body.
+struct FilterCall {
+  std::shared_ptr<const FactReader> reader;  ///< that read args and request
+  json::Parser parser;
+  std::string body;
+  k8s::ExtenderArgs args;
+  core::Request request;
+  MonoTime arrived{};
+  std::function<void(std::string json)> answer;
+  std::shared_ptr<std::atomic<bool>> client_gone;
+};
+
+/// Calls are used again: a parser that has grown to the size of the usual body need not grow again.
+class FilterCallPool {
+ public:
+  std::unique_ptr<FilterCall> take();
+  void give_back(std::unique_ptr<FilterCall> call);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<FilterCall>> free_;
+};
+
+/// Reads the body into args and request, with the vendor table of the moment. The error names field
+/// and value.
+Status read_call(FilterCall& call, const LiveReader& live, std::string body);
+
+/// The nodes of the call, in whichever form they came.
+std::vector<std::string_view> candidate_names(const k8s::ExtenderArgs& args);
+std::vector<NodeId> find_candidates(const core::Cluster& cluster,
+                                    const std::vector<std::string_view>& names);
+
+/// The full nodes of the call as received, empty, and nothing of the live state but what the
+/// namespace's quotas leave: what an autoscaler asks about machines that do not exist yet.
+core::Outcome place_simulated(const FilterCall& call, const QuotaView* quotas,
+                              const core::PlaceOptions& options = {});
+
+}  // namespace tessera::service
