@@ -1,6 +1,7 @@
 #include "setup/check.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "setup/check_parts.h"
@@ -8,24 +9,27 @@
 namespace tessera::setup {
 namespace {
 
-bool manages_ours(const ExtenderConfig& e, const Offer& offer) {
+std::ptrdiff_t ours_in(const ExtenderConfig& e, const Offer& offer) {
   const auto& names = e.managed_resources.value;
-  return std::any_of(names.begin(), names.end(), [&](const ManagedResource& managed) {
+  return std::count_if(names.begin(), names.end(), [&](const ManagedResource& managed) {
     return std::any_of(offer.resources.begin(), offer.resources.end(),
                        [&](const OfferedResource& r) { return r.name == managed.name.value; });
   });
 }
 
-/// The extenders that our server answers: those that manage our resources; a server without
-/// resources, or a file that names none of them, is answered by the ones that name none at all.
+/// The extender that our server answers: the one that manages most of our resources. A server
+/// without resources, or a file that names none of them, is answered by those that name none at
+/// all.
 std::vector<const ExtenderConfig*> find_ours(const SchedulerConfig& config, const Offer& offer) {
+  const auto& extenders = config.extenders.value;
+  if (extenders.size() == 1) return {&extenders.front()};
+  const auto most = std::max_element(extenders.begin(), extenders.end(),
+                                     [&](const ExtenderConfig& a, const ExtenderConfig& b) {
+                                       return ours_in(a, offer) < ours_in(b, offer);
+                                     });
+  if (most != extenders.end() && ours_in(*most, offer) > 0) return {&*most};
   std::vector<const ExtenderConfig*> ours;
-  for (const ExtenderConfig& e : config.extenders.value) {
-    if (manages_ours(e, offer)) ours.push_back(&e);
-  }
-  if (!ours.empty()) return ours;
-  if (config.extenders.value.size() == 1) return {&config.extenders.value.front()};
-  for (const ExtenderConfig& e : config.extenders.value) {
+  for (const ExtenderConfig& e : extenders) {
     if (e.managed_resources.value.empty()) ours.push_back(&e);
   }
   return ours;
@@ -62,8 +66,14 @@ std::vector<Finding> check_scheduler_config(std::string_view text, const Offer& 
     check_backoff(c);
     check_leader_election(c);
     check_extenders(c);
-    findings.insert(findings.end(), std::make_move_iterator(c.findings.begin()),
-                    std::make_move_iterator(c.findings.end()));
+    const std::size_t unread = findings.size();
+    for (Finding& finding : c.findings) {
+      // What could not be read has been told and is not judged as if it were missing.
+      const bool told =
+          std::any_of(findings.begin(), findings.begin() + static_cast<std::ptrdiff_t>(unread),
+                      [&](const Finding& f) { return !f.path.empty() && f.path == finding.path; });
+      if (!told) findings.push_back(std::move(finding));
+    }
   }
   sort_findings(findings);
   return findings;

@@ -92,9 +92,10 @@ void check_scores_of_labels(Checker& c, const ExtenderConfig& e, bool scores) {
 }
 
 void check_prioritize(Checker& c, const ExtenderConfig& e, const Verbs& verbs) {
-  const bool served = check_verb(
-      c, e, "prioritizeVerb", e.prioritize_verb, verbs.prioritize,
-      "it drops the scores without an event or a line in the log and chooses by its own plugins");
+  const bool served = check_verb(c, e, "prioritizeVerb", e.prioritize_verb, verbs.prioritize,
+                                 "it drops the scores without an event (a line in its log from "
+                                 "-v=5 on) and chooses by its own "
+                                 "plugins alone");
   if (!places_devices(c.offer.program)) return check_scores_of_labels(c, e, served);
   if (c.offer.answer == Answer::kScored && e.prioritize_verb.value.empty()) {
     c.say(Severity::kError, e.prioritize_verb.line ? e.prioritize_verb.line : e.line,

@@ -32,7 +32,30 @@ std::string name_fault(const std::string& name) {
   return plain ? std::string() : "has letters that no resource name has";
 }
 
-std::string listed(const std::vector<std::string>& names) { return text::join(names, ", "); }
+const OfferedResource* find_offered(const Offer& offer, const std::string& name) {
+  const auto at = std::find_if(offer.resources.begin(), offer.resources.end(),
+                               [&](const OfferedResource& r) { return r.name == name; });
+  return at == offer.resources.end() ? nullptr : &*at;
+}
+
+/// The sentences on pods that ask for one of these.
+std::string what_missing_does(const Offer& offer, const std::vector<std::string>& missing,
+                              bool all_pods_are_shown) {
+  const bool uncounted = std::any_of(missing.begin(), missing.end(), [&](const std::string& name) {
+    return !find_offered(offer, name)->has_capacity;
+  });
+  std::string out;
+  if (uncounted) {
+    out =
+        "Nodes have no capacity of memory, cores and the like, so that kube-scheduler finds every "
+        "node \"Insufficient\" for a pod that asks for them, and it stays Pending; ";
+  }
+  out += all_pods_are_shown ? "every pod of the cluster is sent to us to be bound"
+                            : "a pod that asks for nothing else that is managed is not shown to "
+                              "us, and no device is written into it";
+  if (!uncounted) out.front() = all_pods_are_shown ? 'E' : 'A';
+  return out;
+}
 
 void check_missing(Checker& c, const ExtenderConfig& first, const std::set<std::string>& ours,
                    const std::map<std::string, std::string>& others) {
@@ -55,21 +78,11 @@ void check_missing(Checker& c, const ExtenderConfig& first, const std::set<std::
   const bool none = first.managed_resources.value.empty();
   c.say(Severity::kError, none ? first.line : first.managed_resources.line,
         first.path + ".managedResources", "",
-        fmt::format("{}: {}. Nodes have no capacity of {}, so that kube-scheduler finds every node "
-                    "\"Insufficient\" for a pod that names {}{}",
-                    none ? "missing, and with it" : "missing", listed(missing),
-                    missing.size() == 1 ? "it" : "them", missing.size() == 1 ? "it" : "one",
-                    none ? "; and every pod of the cluster is sent to us to be bound"
-                         : ", and a pod that names nothing else never reaches us"),
+        fmt::format("missing: {}. {}", text::join(missing, ", "),
+                    what_missing_does(c.offer, missing, none)),
         fmt::format(
             "- {{name: {}, ignoredByScheduler: true}}{}", missing.front(),
             missing.size() > 1 ? " and so on, as `tessera render scheduler-config` does" : ""));
-}
-
-const OfferedResource* find_offered(const Offer& offer, const std::string& name) {
-  const auto at = std::find_if(offer.resources.begin(), offer.resources.end(),
-                               [&](const OfferedResource& r) { return r.name == name; });
-  return at == offer.resources.end() ? nullptr : &*at;
 }
 
 void check_ignored(Checker& c, const ManagedResource& managed, const OfferedResource& resource) {
@@ -78,14 +91,16 @@ void check_ignored(Checker& c, const ManagedResource& managed, const OfferedReso
       managed.ignored_by_scheduler.given() ? managed.ignored_by_scheduler.line : managed.name.line;
   const std::string path = managed.path + ".ignoredByScheduler";
   if (resource.has_capacity) {
-    c.say(Severity::kWarning, line, path, managed.name.value,
-          "false: kube-scheduler counts it as well, by its own rules, and refuses nodes that have "
-          "room by ours",
+    c.say(Severity::kWarning, line, path, "false",
+          fmt::format("kube-scheduler counts {} as well, by its own rules, and refuses nodes that "
+                      "have room by ours",
+                      managed.name.value),
           "ignoredByScheduler: true");
   } else {
-    c.say(Severity::kError, line, path, managed.name.value,
-          "false: nodes have no capacity of it, so that kube-scheduler finds every node "
-          "\"Insufficient\" and pods that ask for it stay Pending",
+    c.say(Severity::kError, line, path, "false",
+          fmt::format("nodes have no capacity of {}, so that kube-scheduler finds every node "
+                      "\"Insufficient\", and pods that ask for it stay Pending",
+                      managed.name.value),
           "ignoredByScheduler: true");
   }
 }
@@ -112,7 +127,7 @@ void check_known(Checker& c, const ExtenderConfig& e) {
         fmt::format("no vendor of the device configuration has {}: pods that ask for it are sent "
                     "to us and placed as if they asked for nothing; with ignoredByScheduler nobody "
                     "counts it",
-                    listed(strangers)));
+                    text::join(strangers, ", ")));
 }
 
 }  // namespace

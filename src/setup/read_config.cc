@@ -27,23 +27,24 @@ struct Source {
   vendors::YamlReader& yaml;
   const ConfigForm* form = nullptr;
   std::vector<Finding>& findings;
+  int line = 0;  ///< of the key whose value is being read
 };
 
 int line_of(const YAML::Node& node) { return std::max(node.Mark().line + 1, 1); }
 
 void read(Source& s, const YAML::Node& node, const std::string& path, Given<std::string>& out) {
   s.yaml.string(node, path, out.value);
-  out.line = line_of(node);
+  out.line = s.line;
 }
 
 void read(Source& s, const YAML::Node& node, const std::string& path, Given<bool>& out) {
   s.yaml.boolean(node, path, out.value);
-  out.line = line_of(node);
+  out.line = s.line;
 }
 
 void read(Source& s, const YAML::Node& node, const std::string& path, Given<std::int64_t>& out) {
   s.yaml.integer(node, path, kMaxInteger, out.value);
-  out.line = line_of(node);
+  out.line = s.line;
 }
 
 /// A member that the form does not know.
@@ -89,6 +90,7 @@ void read_object(Source& s, const YAML::Node& node, const std::string& path,
           return f.name == name && belongs(f, *s.form);
         });
         if (field == fields.end()) return unknown_field(s, at, path, name, known);
+        s.line = line_of(at);
         field->read(s, value, yaml_path(path, name), out);
       });
 }
@@ -122,8 +124,7 @@ void read_timeout(Source& s, const YAML::Node& node, const std::string& path, Ex
   if (words.value.empty()) return;
   const auto duration = parse_duration(words.value);
   if (!duration || (words.value == "0" && node.Tag() != "!")) {
-    return s.yaml.fault(node, path,
-                        "a text like 30s is expected, and kube-scheduler does not start with this");
+    return s.yaml.fault(node, path, "a text like 30s is expected");
   }
   out.http_timeout.value = *duration;
 }
@@ -136,13 +137,13 @@ void read_nanoseconds(Source& s, const YAML::Node& node, const std::string& path
 }
 
 void read_tls(Source& s, const YAML::Node& node, const std::string& path, ExtenderConfig& out) {
-  out.tls.line = line_of(node);
+  out.tls.line = s.line;
   read_object(s, node, path, kTlsFields, out.tls.value);
 }
 
 void read_resources(Source& s, const YAML::Node& node, const std::string& path,
                     ExtenderConfig& out) {
-  out.managed_resources.line = line_of(node);
+  out.managed_resources.line = s.line;
   s.yaml.elements(node, path, [&](const std::string& at, const YAML::Node& element) {
     ManagedResource resource{
         .path = at, .line = line_of(element), .name = {}, .ignored_by_scheduler = {}};
@@ -171,7 +172,7 @@ constexpr std::array<ExtenderField, 14> kExtenderFields = {{
 
 void read_extenders(Source& s, const YAML::Node& node, const std::string& path,
                     SchedulerConfig& out) {
-  out.extenders.line = line_of(node);
+  out.extenders.line = s.line;
   s.yaml.elements(node, path, [&](const std::string& at, const YAML::Node& element) {
     ExtenderConfig extender;
     extender.path = at;
@@ -183,7 +184,7 @@ void read_extenders(Source& s, const YAML::Node& node, const std::string& path,
 
 void read_profiles(Source& s, const YAML::Node& node, const std::string& path,
                    SchedulerConfig& out) {
-  out.profiles.line = line_of(node);
+  out.profiles.line = s.line;
   s.yaml.elements(node, path, [&](const std::string& at, const YAML::Node& element) {
     ProfileConfig profile;
     profile.path = at;
@@ -192,6 +193,7 @@ void read_profiles(Source& s, const YAML::Node& node, const std::string& path,
                      const auto& known = s.form->profile_fields;
                      if (std::find(known.begin(), known.end(), name) == known.end())
                        return unknown_field(s, key, at, name, known);
+                     s.line = line_of(key);
                      if (name == "schedulerName")
                        read(s, value, yaml_path(at, name), profile.scheduler_name);
                      if (name == "percentageOfNodesToScore")
@@ -219,6 +221,7 @@ void read_file(Source& s, const YAML::Node& document, SchedulerConfig& out) {
                    const auto& known = s.form->fields;
                    if (std::find(known.begin(), known.end(), name) == known.end())
                      return unknown_field(s, at, "", name, known);
+                   s.line = line_of(at);
                    if (name == "extenders") read_extenders(s, value, name, out);
                    if (name == "profiles") read_profiles(s, value, name, out);
                    if (name == "percentageOfNodesToScore")
@@ -227,7 +230,7 @@ void read_file(Source& s, const YAML::Node& document, SchedulerConfig& out) {
                      read(s, value, name, out.pod_initial_backoff);
                    if (name == "podMaxBackoffSeconds") read(s, value, name, out.pod_max_backoff);
                    if (name == "leaderElection") {
-                     out.leader_election.line = line_of(value);
+                     out.leader_election.line = s.line;
                      read_object(s, value, name, kLeaderFields, out.leader_election.value);
                    }
                  });
