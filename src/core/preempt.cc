@@ -25,6 +25,24 @@ std::int64_t slack(const Evictable& pod, std::span<const std::int64_t> budgets) 
   return least;
 }
 
+/// The quota itself is smaller than what the pod asks: nobody's going helps. Shares of cores are
+/// left to the decision, an instance may have fewer than were asked.
+bool quota_forbids(const Cluster& cluster, const Request& request) {
+  if (!cluster.quotas().limits(request.subject.ns)) return false;
+  const QuotaNeeds needs = quota_needs(request);
+  for (const QuotaBook::Row& row : cluster.quotas().rows()) {
+    if (!in_scope(row.quota, request.subject)) continue;
+    for (const QuotaLimit& limit : row.quota.limits) {
+      if (limit.kind == QuotaKind::kCores) continue;
+      for (const QuotaNeed& need : needs) {
+        const std::int64_t asked = need.vendor == limit.vendor ? need.amount(limit.kind) : 0;
+        if (asked > 0 && asked > limit.limit) return true;
+      }
+    }
+  }
+  return false;
+}
+
 /// In order of uid, nobody twice.
 void sort_by_uid(std::vector<Movable>& pods) {
   std::stable_sort(pods.begin(), pods.end(),
@@ -75,6 +93,7 @@ class Planner {
 
   std::optional<PreemptionPlan> plan(std::span<const NodeId> candidates,
                                      std::span<const Evictable> evictable) {
+    if (quota_forbids(cluster_, request_)) return std::nullopt;
     gather(candidates, evictable);
     if (const NodeId fitting = fitting_as_it_is(); fitting.valid()) return written(fitting, {});
     std::sort(places_.begin(), places_.end(),

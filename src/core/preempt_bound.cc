@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <tuple>
 
 namespace tessera::core {
@@ -69,11 +70,28 @@ std::uint32_t RoomBound::fewest(std::int64_t level) {
     }
     const auto wanted = instances ? 1 : static_cast<std::uint64_t>(demand.count);
     if (needed_.size() < wanted) return kNever;
-    const auto last = needed_.begin() + static_cast<std::ptrdiff_t>(wanted - 1);
-    std::nth_element(needed_.begin(), last, needed_.end());
-    result = std::max(result, *last);
+    const auto end = needed_.begin() + static_cast<std::ptrdiff_t>(wanted);
+    std::partial_sort(needed_.begin(), end, needed_.end());
+    const auto sum = std::accumulate(needed_.begin(), end, std::uint64_t{0});
+    result = std::max({result, *(end - 1), sharing(sum, level)});
   }
   return result;
+}
+
+/// Cards must lose `sum` users in all, counted card by card; one pod may use several cards.
+std::uint32_t RoomBound::sharing(std::uint64_t sum, std::int64_t level) {
+  cards_of_.clear();
+  for (const Use& use : uses_) {
+    if (use.priority > level) continue;
+    if (use.pod >= cards_of_.size()) cards_of_.resize(use.pod + 1, 0);
+    ++cards_of_[use.pod];
+  }
+  std::sort(cards_of_.begin(), cards_of_.end(), std::greater<>());
+  std::uint32_t pods = 0;
+  for (std::uint64_t reached = 0; reached < sum && pods < cards_of_.size(); ++pods) {
+    reached += cards_of_[pods];
+  }
+  return pods;
 }
 
 std::uint32_t RoomBound::cost(const Demand& demand, std::uint32_t device, std::int64_t level) {

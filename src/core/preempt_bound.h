@@ -48,6 +48,7 @@ class RoomBound {
   };
   void add_uses(std::uint32_t pod, const Movable& movable);
   std::uint32_t cost(const Demand& demand, std::uint32_t device, std::int64_t level);
+  std::uint32_t sharing(std::uint64_t sum, std::int64_t level);
   std::uint32_t covering(const Demand& demand, const Device& device, Usage seen);
 
   const Cluster& cluster_;
@@ -57,7 +58,7 @@ class RoomBound {
   const Node* node_ = nullptr;
   std::vector<Usage> used_;  ///< without the pod's own hold
   std::vector<Use> uses_;    ///< by device, then pod; one each
-  std::vector<std::uint32_t> costs_, needed_;
+  std::vector<std::uint32_t> costs_, needed_, cards_of_;
   std::vector<std::int64_t> slots_, memory_, cores_;
 };
 

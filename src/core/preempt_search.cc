@@ -47,6 +47,7 @@ std::optional<NodeSearch::Found> NodeSearch::run(std::int64_t level, std::uint32
     if (pod.pod->priority >= level) levels.push_back(pod.pod->priority);
   }
   sort_unique(levels);
+  if (levels.empty() || (terms_.orderly && !everything_helps(levels.back()))) return std::nullopt;
   for (const std::int64_t next : levels) {
     if (beat && next > beat->highest) return std::nullopt;
     auto found = at_level(next, next == level ? std::max(fewest, 1U) : 1, beat);
