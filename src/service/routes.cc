@@ -93,6 +93,26 @@ void handle_bind(Scheduler& s, http::Request&& request, const http::Responder& r
   });
 }
 
+void handle_preempt(Scheduler& s, http::Request&& request, const http::Responder& respond) {
+  const auto refuse = [&s, respond, arrived = s.clock.mono()](int status, const std::string& why) {
+    s.preempt_verb.answered(status, arrived);
+    respond(plain(status, why));
+  };
+  Result<PreemptCall> call = s.preempt_verb.prepare(request.body);
+  if (!call) return refuse(400, call.error().what);
+  auto shared = std::make_shared<PreemptCall>(std::move(*call));
+  s.state.post([&s, respond, refuse, shared, gone = request.client_gone] {
+    s.gate.pass({.enter =
+                     [&s, respond, shared] {
+                       std::string body = s.preempt_verb.decide(*shared);
+                       s.preempt_verb.answered(200, shared->arrived);
+                       respond({.body = std::move(body)});
+                     },
+                 .turn_away = [refuse](const std::string& why) { refuse(503, why); },
+                 .client_gone = gone});
+  });
+}
+
 void handle_webhook(Scheduler& s, http::Request&& request, const http::Responder& respond) {
   const MonoTime arrived = s.clock.mono();
   json::Parser parser;
@@ -133,6 +153,10 @@ http::Response filter_too_large(std::size_t limit) {
 
 http::Response prioritize_too_large(std::size_t) {
   return {.body = k8s::encode_host_priorities({}, {})};
+}
+
+http::Response preempt_too_large(std::size_t limit) {
+  return plain(413, too_long(limit, "--extender-max-body"));
 }
 
 http::Response bind_too_large(std::size_t limit) {
@@ -189,6 +213,12 @@ std::vector<http::Route> main_routes(Scheduler& s) {
        .max_body = kBindMaxBody,
        .handler = [&s](http::Request&& q, http::Responder r) { handle_bind(s, std::move(q), r); },
        .too_large = bind_too_large});
+  routes.push_back({.method = "POST",
+                    .path = "/preempt",
+                    .max_body = s.options.extender_max_body,
+                    .handler = [&s](http::Request&& q,
+                                    http::Responder r) { handle_preempt(s, std::move(q), r); },
+                    .too_large = preempt_too_large});
   routes.push_back({.method = "POST",
                     .path = "/webhook",
                     .max_body = s.options.webhook_max_body,

@@ -74,6 +74,7 @@ Scheduler::Scheduler(const ServeOptions& serve, ServePlan plan,
                   .per_second = serve.preemption_qps,
                   .burst = serve.preemption_burst,
                   .deadline = serve.preemption_deadline}),
+      preempt_verb(live, books, budgets, clock, metrics),
       checker(state, books, metrics, {.interval = serve.self_check_interval}),
       caches(std::make_unique<Caches>(
           *api, state, live, books, measures, clock,

@@ -28,6 +28,7 @@
 #include "service/measures.h"
 #include "service/pod_watch.h"
 #include "service/preempt.h"
+#include "service/preempt_verb.h"
 #include "service/preempt_writer.h"
 #include "service/prioritize.h"
 #include "service/quota_view.h"
@@ -86,6 +87,7 @@ class Scheduler {
   Waker waker;
   PreemptWriter evictions;
   Preemption preemption;
+  PreemptVerb preempt_verb;
   SelfCheck checker;
   std::unique_ptr<Caches> caches;
   std::unique_ptr<LeaseWatch> lease;  ///< with election only
