@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "obs/log.h"
+#include "service/keys.h"
 #include "policies/label_priority.h"
 
 namespace tessera::service {
@@ -263,6 +264,7 @@ bool Books::bound(const std::string& uid, const std::string& node) {
   PodRecord* record = pod(uid);
   if (record == nullptr || record->fact.finished) return false;
   record->fact.node = node;
+  record->fact.bind_phase = kPhaseAllocating;  // as the Binding has written
   record->request.reset();
   record->touched = clock_.mono();
   reserved_.erase(uid);
