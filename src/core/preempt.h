@@ -39,7 +39,7 @@ struct PreemptionLimits {
   /// Up to eleven evictable pods on a node every set is looked at, and the answer is exact.
   std::uint32_t sets_per_node = 4000;
   /// The same over all nodes: then the best found so far is the answer.
-  std::uint32_t sets_in_all = 30'000;
+  std::uint32_t sets_in_all = 20'000;
 };
 
 /// Only sets that stay within all budgets (disruptions still allowed, by place) are plans. Empty:
