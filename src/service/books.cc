@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "obs/log.h"
-#include "service/keys.h"
 #include "policies/label_priority.h"
+#include "service/keys.h"
 
 namespace tessera::service {
 namespace {
