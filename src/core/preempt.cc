@@ -235,6 +235,36 @@ std::int64_t violations(std::span<const Evictable> evictable, std::span<const Po
   return sum;
 }
 
+/// Takes those off that hold something on the node; returns all of them, sorted.
+std::vector<PodUid> lift_given(Lift& lift, const Cluster& cluster, const Request& request,
+                               NodeId node, std::span<const PodUid> given) {
+  std::vector<PodUid> gone(given.begin(), given.end());
+  std::sort(gone.begin(), gone.end());
+  gone.erase(std::unique(gone.begin(), gone.end()), gone.end());
+  for (const PodUid& uid : gone) {
+    // What the pod itself holds counts as free anyway.
+    const Hold* hold = uid == request.uid ? nullptr : cluster.hold(uid);
+    if (hold == nullptr || hold->allocation.node != cluster.node(node).spec.name) continue;
+    if (const auto handle = lift.know(uid)) lift.off(*handle);
+  }
+  return gone;
+}
+
+/// Who else may go there, in order of uid.
+std::vector<Movable> others_on(const Cluster& cluster, const Request& request, NodeId node,
+                               const std::vector<PodUid>& gone,
+                               std::span<const Evictable> evictable) {
+  std::vector<Movable> others;
+  for (const Evictable& pod : evictable) {
+    if (pod.uid == request.uid || std::binary_search(gone.begin(), gone.end(), pod.uid)) continue;
+    const Hold* hold = cluster.hold(pod.uid);
+    const bool here = hold != nullptr && hold->allocation.node == cluster.node(node).spec.name;
+    if (here) others.push_back({&pod, hold});
+  }
+  sort_by_uid(others);
+  return others;
+}
+
 }  // namespace
 
 std::optional<PreemptionPlan> plan_preemption(Cluster& cluster, const Request& request,
@@ -253,24 +283,10 @@ std::optional<CompletedVictims> complete_victims(Cluster& cluster, const Request
   if (!node.valid() || node.v >= cluster.node_count() || !cluster.node(node).present) {
     return std::nullopt;
   }
-  const std::string& name = cluster.node(node).spec.name;
   Trial trial(cluster, request);
-  std::vector<PodUid> gone(given.begin(), given.end());
-  std::sort(gone.begin(), gone.end());
-  gone.erase(std::unique(gone.begin(), gone.end()), gone.end());
-  for (const PodUid& uid : gone) {
-    const Hold* hold = uid == request.uid ? nullptr : cluster.hold(uid);
-    if (hold == nullptr || hold->allocation.node != name) continue;
-    if (const auto handle = trial.lift().know(uid)) trial.lift().off(*handle);
-  }
+  const std::vector<PodUid> gone = lift_given(trial.lift(), cluster, request, node, given);
   if (trial.fits(node)) return CompletedVictims{};
-  std::vector<Movable> movable;
-  for (const Evictable& pod : evictable) {
-    if (pod.uid == request.uid || std::binary_search(gone.begin(), gone.end(), pod.uid)) continue;
-    const Hold* hold = cluster.hold(pod.uid);
-    if (hold != nullptr && hold->allocation.node == name) movable.push_back({&pod, hold});
-  }
-  sort_by_uid(movable);
+  const std::vector<Movable> movable = others_on(cluster, request, node, gone, evictable);
   RoomBound bound(cluster, request);
   bound.open(node, movable);
   if (bound.fewest(std::numeric_limits<std::int64_t>::max()) == RoomBound::kNever) {
