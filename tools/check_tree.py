@@ -8,7 +8,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LAYER = {"base": 0, "obs": 1, "json": 1, "core": 1, "policies": 2, "k8s": 2, "http": 2, "vendors": 3, "client": 3,
-         "service": 4, "sim": 5, "setup": 5, "apps": 6}
+         "service": 4, "label_priority": 4, "sim": 5, "setup": 5, "apps": 6}
 # prefix of an include -> modules that may name it (tests may use any)
 OWNERS = {"boost/asio": {"http"}, "boost/beast": {"http"}, "openssl/": {"http"}, "curl/": {"client"}, "zlib": {"http"}, "simdjson": {"json"},
           "yaml-cpp": {"vendors", "client", "setup", "apps"}, "CLI/": {"apps"}, "spdlog": {"obs"}, "prometheus": {"obs"}, "nlohmann": {"sim"},
@@ -17,7 +17,7 @@ OWNERS = {"boost/asio": {"http"}, "boost/beast": {"http"}, "openssl/": {"http"},
 VOCABULARY = ("tl/expected.hpp", "boost/unordered/", "fmt/")
 # headers that only .cc files of their own module include
 INTERNAL_HEADERS = {"src/json/document.h"}
-NO_VENDOR = {"base", "obs", "json", "core", "policies", "k8s", "http", "client", "service", "setup"}
+NO_VENDOR = {"base", "obs", "json", "core", "policies", "k8s", "http", "client", "service", "setup", "label_priority"}
 VENDOR_WORDS = re.compile(r"nvidia|ascend|huawei|cambricon|hygon|iluvatar|enflame|mthreads|metax|kunlun|awsneuron|vastai|biren|"
                           r"\bmlu\b|\bdcu\b|\bgcu\b|\bxpu\b|\bamd\b|\bvgpu-devices|\bgpumem", re.IGNORECASE)
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)

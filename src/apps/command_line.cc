@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "apps/label_flags.h"
 #include "apps/serve_flags.h"
 #include "apps/setup_flags.h"
 
@@ -105,8 +106,9 @@ bool named_scheduler(const std::string& program) {
 }
 
 bool names_no_command(const std::vector<std::string>& arguments) {
-  static constexpr std::array<std::string_view, 8> kWords = {
-      "version", "serve", "demo", "check-config", "vendors", "explain", "render", "help"};
+  static constexpr std::array<std::string_view, 9> kWords = {
+      "version", "serve",  "demo",           "check-config", "vendors",
+      "explain", "render", "label-priority", "help"};
   return arguments.empty() ||
          std::find(kWords.begin(), kWords.end(), arguments.front()) == kWords.end();
 }
@@ -127,6 +129,7 @@ CommandLine parse_command_line(const std::string& program, std::vector<std::stri
   add_vendors(root, line);
   add_explain(root, line);
   add_render(root, line);
+  add_label_priority(root, line);
   add_check_config(root, line);
   root.add_subcommand("version", "the version")->callback([&line] {
     line.command = Command::kVersion;

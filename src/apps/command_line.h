@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "label_priority/server.h"
 #include "service/server.h"
 #include "setup/render.h"
 #include "sim/demo.h"
@@ -20,7 +21,8 @@ enum class Command : std::uint8_t {
   kCheckConfig,
   kVendors,
   kExplain,
-  kVersion
+  kVersion,
+  kLabelPriority
 };
 
 struct ExplainOptions {
@@ -53,6 +55,7 @@ struct CommandLine {
   sim::DemoOptions demo;
   ExplainOptions explain;
   SetupOptions setup;
+  label_priority::Options label_priority;
   std::string config_file;  ///< of check-config
 };
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "apps/files.h"
+#include "apps/process.h"
 #include "apps/signals.h"
 #include "apps/table.h"
 #include "base/clock.h"
@@ -26,18 +27,6 @@
 
 namespace tessera::apps {
 namespace {
-
-constexpr int kDebugVerbosity = 4;
-
-int complain(const std::string& problem) {
-  fmt::print(stderr, "tessera: {}\n", problem);
-  return 1;
-}
-
-std::optional<std::string> environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-}
 
 void announce(const CommandLine& line, const service::Server& server) {
   for (const std::string& flag : line.without_effect)
@@ -59,12 +48,7 @@ void serve_until_told(service::Server& server) {
       return;
     }
     server.reload_device_config();
-    const Status reloaded = server.reload_certificate();
-    if (reloaded)
-      log::info("certificate is read again");
-    else
-      log::error("certificate cannot be read; the old one stays",
-                 {{"problem", reloaded.error().what}});
+    tell_certificate(server.reload_certificate());
   }
 }
 
@@ -94,7 +78,7 @@ std::string or_dash(const std::string& text) { return text.empty() ? "-" : text;
 }  // namespace
 
 int run_serve(const CommandLine& line) {
-  log::set_level(line.verbosity >= kDebugVerbosity ? log::Level::kDebug : log::Level::kInfo);
+  set_verbosity(line.verbosity);
   service::ServeOptions options = line.serve;
   Result<std::string> yaml = read_device_config(line.device_config_file);
   if (!yaml) return complain(yaml.error().what);

@@ -11,6 +11,7 @@ int run_render(const CommandLine& line);
 int run_check_config(const CommandLine& line);
 int run_vendors(const CommandLine& line);
 int run_explain(const ExplainOptions& options);
+int run_label_priority(const CommandLine& line);
 int run_version(const CommandLine& line);
 
 }  // namespace tessera::apps

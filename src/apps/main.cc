@@ -31,6 +31,8 @@ int main(int argc, char** argv) {
       return run_explain(line.explain);
     case Command::kVersion:
       return run_version(line);
+    case Command::kLabelPriority:
+      return run_label_priority(line);
     case Command::kExit:
       break;
   }

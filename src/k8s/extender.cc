@@ -13,7 +13,7 @@ namespace {
 
 using Reasons = std::vector<std::pair<std::string, std::string>>;
 
-Status read_names(json::Value value, ExtenderArgs& args) {
+Status read_names(json::Value value, Candidates& args) {
   if (value.is_null_or_missing()) return {};
   if (value.kind() != json::Kind::kArray) {
     return tl::unexpected(wrong_kind("NodeNames", "an array", value));
@@ -31,7 +31,7 @@ Status read_names(json::Value value, ExtenderArgs& args) {
   return status;
 }
 
-Status read_nodes(json::Value value, std::string_view body, const Keep& keep, ExtenderArgs& args) {
+Status read_nodes(json::Value value, std::string_view body, const Keep& keep, Candidates& args) {
   if (value.is_null_or_missing()) return {};
   if (value.kind() != json::Kind::kObject) {
     return tl::unexpected(wrong_kind("Nodes", "an object", value));
@@ -93,7 +93,7 @@ void write_nodes(json::Writer& out, const FilterResult& result) {
 }
 
 void write_names(json::Writer& out, const FilterResult& result) {
-  if (!result.names_form || result.null_result) {
+  if ((!result.names_form && !result.names_too) || result.null_result) {
     out.null();
     return;
   }
@@ -123,6 +123,13 @@ std::string optional(std::string_view field, json::Value args, Status& status) {
   return {};
 }
 
+Status read_candidates(json::Value root, std::string_view body, const Keep& keep,
+                       Candidates& args) {
+  Status status = read_names(root.find_ignoring_case("NodeNames"), args);
+  if (status) status = read_nodes(root.find_ignoring_case("Nodes"), body, keep, args);
+  return status;
+}
+
 }  // namespace
 
 Result<ExtenderArgs> decode_extender_args(json::Parser& parser, std::string&& body,
@@ -137,9 +144,19 @@ Result<ExtenderArgs> decode_extender_args(json::Parser& parser, std::string&& bo
   auto pod = decode_pod(pod_value, keep);
   if (!pod) return fail(Code::kInvalid, "Pod: " + pod.error().what);
   args.pod = std::move(*pod);
-  Status status = read_names(root->find_ignoring_case("NodeNames"), args);
-  if (status) status = read_nodes(root->find_ignoring_case("Nodes"), body_storage, keep, args);
-  if (!status) return tl::unexpected(std::move(status.error()));
+  const Status status = read_candidates(*root, body_storage, keep, args);
+  if (!status) return tl::unexpected(status.error());
+  return args;
+}
+
+Result<Candidates> decode_candidates(json::Parser& parser, std::string&& body,
+                                     std::string& body_storage, const Keep& keep) {
+  body_storage = std::move(body);
+  const auto root = outer_object(parser.parse_in_place(body_storage), "extender args");
+  if (!root) return tl::unexpected(root.error());
+  Candidates args;
+  const Status status = read_candidates(*root, body_storage, keep, args);
+  if (!status) return tl::unexpected(status.error());
   return args;
 }
 

@@ -14,8 +14,8 @@
 
 namespace tessera::k8s {
 
-struct ExtenderArgs {
-  Pod pod;
+/// The nodes that a call is about, in whichever form they came.
+struct Candidates {
   bool has_names = false;               ///< NodeNames was there and not null
   bool has_nodes = false;               ///< Nodes was there and not null
   std::vector<std::string_view> names;  ///< views into the parsed body
@@ -23,14 +23,21 @@ struct ExtenderArgs {
   std::vector<std::string_view>
       raw_nodes;  ///< received text of each node, byte for byte, for the echo
 };
+struct ExtenderArgs : Candidates {
+  Pod pod;
+};
 /// The body moves into `body_storage`; raw_nodes point into it, names into the parser's document:
 /// both must outlive the result. Keys in any case; unknown keys ignored; `extender args missing
 /// pod` when Pod is missing or null.
 Result<ExtenderArgs> decode_extender_args(json::Parser& parser, std::string&& body,
                                           std::string& body_storage, const Keep& keep);
+/// The same for those who decide without the pod: it may be missing and is not looked at.
+Result<Candidates> decode_candidates(json::Parser& parser, std::string&& body,
+                                     std::string& body_storage, const Keep& keep);
 
 struct FilterResult {
   bool names_form = true;    ///< false: answer in Nodes
+  bool names_too = false;    ///< answer in both forms
   bool null_result = false;  ///< NodeNames and Nodes null (nothing fits)
   std::vector<std::string_view> names;
   std::vector<std::string_view> raw_nodes;

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "client/binding.h"
 #include "json/writer.h"
 #include "obs/log.h"
 #include "service/keys.h"
@@ -16,10 +17,6 @@ constexpr std::chrono::milliseconds kVerifyPause{200};
 
 bool is_alphanumeric(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
-std::string pod_path(const std::string& ns, const std::string& name) {
-  return fmt::format("/api/v1/namespaces/{}/pods/{}", ns, name);
 }
 
 std::string label_patch(const std::string& node) {
@@ -58,17 +55,9 @@ BindingWriter::BindingWriter(client::ApiClient& api, TaskThread& state, LockWrit
       write_label_by_patch_(write_label_by_patch) {}
 
 std::string BindingWriter::body(const BindingOrder& order) const {
-  json::Writer w;
-  w.begin_object()
-      .key("apiVersion")
-      .string("v1")
-      .key("kind")
-      .string("Binding")
-      .key("metadata")
-      .begin_object();
-  w.key("name").string(order.name).key("namespace").string(order.ns);
-  if (!order.uid.empty()) w.key("uid").string(order.uid);
-  if (order.allocation != nullptr) {
+  const client::BindingTarget target{order.ns, order.name, order.uid, order.node};
+  return client::binding_body(target, [&](json::Writer& w) {
+    if (order.allocation == nullptr) return;
     w.key("annotations").begin_object();
     w.key(kAssignedNodeKey).string(order.node);
     w.key(kAssignedTimeKey).string(std::to_string(unix_seconds(order.decided_at)));
@@ -81,11 +70,7 @@ std::string BindingWriter::body(const BindingOrder& order) const {
     w.end_object();
     if (is_label_value(order.node))
       w.key("labels").begin_object().key(kAssignedNodeKey).string(order.node).end_object();
-  }
-  w.end_object().key("target").begin_object();
-  w.key("apiVersion").string("v1").key("kind").string("Node").key("name").string(order.node);
-  w.end_object().end_object();
-  return std::move(w).take();
+  });
 }
 
 void BindingWriter::write(const BindingOrder& order, Done done) {
@@ -97,7 +82,7 @@ void BindingWriter::write(const BindingOrder& order, Done done) {
                                        .done = std::move(done)});
   client::ApiRequest request{
       .method = "POST",
-      .path = pod_path(order.ns, order.name) + "/binding",
+      .path = client::binding_path(order.ns, order.name),
       .body = body(order),
       .still_wanted = [this, term = order.term] { return leader_.holds(term); }};
   api_.send(std::move(request), [this, job](client::ApiResponse response) {
@@ -106,14 +91,13 @@ void BindingWriter::write(const BindingOrder& order, Done done) {
 }
 
 void BindingWriter::answered(const std::shared_ptr<Job>& job, const client::ApiResponse& response) {
-  if (response.ok()) return bound(job);
+  const client::BindingAnswer answer = client::judge_binding(response);
+  if (answer == client::BindingAnswer::kBound) return bound(job);
   if (response.status == 404) {
     return job->done(BindingOutcome::kRefused, fmt::format("pod \"{}\" not found", job->name));
   }
-  // A refusal in words (bad request, forbidden) is final; a conflict may be our own earlier write,
-  // and after a failure of the server or the connection the write may have happened.
-  const bool says_no = response.status >= 400 && response.status < 500 && response.status != 409;
-  if (says_no) return job->done(BindingOutcome::kRefused, response.message());
+  if (answer == client::BindingAnswer::kRefused)
+    return job->done(BindingOutcome::kRefused, response.message());
   verify(job, response.message(), kVerifyTries);
 }
 
@@ -144,7 +128,7 @@ void BindingWriter::bound(const std::shared_ptr<Job>& job) {
   job->done(BindingOutcome::kBound, {});
   if (!write_label_by_patch_ || !is_label_value(job->node)) return;
   client::ApiRequest request{.method = "PATCH",
-                             .path = pod_path(job->ns, job->name),
+                             .path = client::pod_path(job->ns, job->name),
                              .body = label_patch(job->node),
                              .content_type = "application/merge-patch+json",
                              .still_wanted = [this, job] { return leader_.holds(job->term); }};

@@ -7,11 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "http/gzip.h"
+#include "http/metrics_answer.h"
 #include "json/reader.h"
 #include "k8s/admission.h"
 #include "k8s/extender.h"
-#include "obs/exposition.h"
 #include "service/explain_api.h"
 #include "service/simulate_api.h"
 #include "service/webhook.h"
@@ -129,16 +128,10 @@ void handle_webhook(Scheduler& s, http::Request&& request, const http::Responder
 }
 
 void handle_metrics(Scheduler& s, http::Request&& request, const http::Responder& respond) {
-  const bool open = obs::accepts_open_metrics(request.header("accept"));
-  const bool packed = http::accepts_gzip(request.header("accept-encoding"));
-  s.scrape.post([&s, respond, open, packed] {
+  s.scrape.post([&s, respond, form = http::metrics_form(request)] {
     std::optional<std::string> page = s.metrics_page();
     if (!page) return respond(plain(503, "shutting down"));
-    http::Response response{.body = std::move(*page)};
-    response.content_type = std::string(open ? obs::kOpenMetricsType : obs::kPlainTextType);
-    if (open) response.body = obs::open_metrics(response.body);
-    if (packed) http::gzip(response);
-    respond(std::move(response));
+    respond(http::metrics_answer(std::move(*page), form));
   });
 }
 
