@@ -89,6 +89,12 @@ void add_listener_flags(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
   add_bytes(app, "--extender-max-body", o.extender_max_body, "longest body of a filter call");
   add_bytes(app, "--webhook-max-body", o.webhook_max_body, "longest body of an admission call");
+  app.add_option("--request-classes", o.request_classes,
+                 "kinds of requests whose verdicts on the nodes are kept")
+      ->capture_default_str();
+  app.add_option("--placement-threads", o.placement_threads,
+                 "threads that look at the nodes for a request of a new kind")
+      ->capture_default_str();
   app.add_option("--http-threads", o.http_threads, "threads that read and write HTTP")
       ->capture_default_str();
 }
@@ -176,9 +182,10 @@ void add_upkeep_flags(CLI::App& app, CommandLine& line) {
 
 void add_preemption_flags(CLI::App& app, CommandLine& line) {
   service::ServeOptions& o = line.serve;
-  app.add_option("--preemption", o.preemption,
-                 "what is done for a pod that fits nowhere: off, or own, pods of lower priority are "
-                 "evicted")
+  app.add_option(
+         "--preemption", o.preemption,
+         "what is done for a pod that fits nowhere: off, or own, pods of lower priority are "
+         "evicted")
       ->capture_default_str();
   app.add_option("--preemption-qps", o.preemption_qps,
                  "preemptions planned per second; 0 or less: no limit")

@@ -67,14 +67,6 @@ std::vector<std::string_view> candidate_names(const k8s::ExtenderArgs& args) {
   return names;
 }
 
-std::vector<NodeId> find_candidates(const core::Cluster& cluster,
-                                    const std::vector<std::string_view>& names) {
-  std::vector<NodeId> candidates;
-  candidates.reserve(names.size());
-  for (const std::string_view name : names) candidates.push_back(cluster.find_node(name));
-  return candidates;
-}
-
 core::Outcome place_simulated(const FilterCall& call, const QuotaView* quotas,
                               const core::PlaceOptions& options) {
   const vendors::Vendors& vendors = call.reader->vendors();

@@ -51,8 +51,6 @@ Status read_call(FilterCall& call, const LiveReader& live, std::string body);
 
 /// The nodes of the call, in whichever form they came.
 std::vector<std::string_view> candidate_names(const k8s::ExtenderArgs& args);
-std::vector<NodeId> find_candidates(const core::Cluster& cluster,
-                                    const std::vector<std::string_view>& names);
 
 /// The full nodes of the call as received, empty, and nothing of the live state but what the
 /// namespace's quotas leave: what an autoscaler asks about machines that do not exist yet.

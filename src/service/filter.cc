@@ -21,10 +21,11 @@ void add_reject(k8s::FilterResult& result, std::string_view node, const core::Re
 
 }  // namespace
 
-Filter::Filter(const LiveReader& live, Books& books, Events& events, const Measures& measures,
-               const Clock& clock, Options options)
+Filter::Filter(const LiveReader& live, Books& books, Placer& placer, Events& events,
+               const Measures& measures, const Clock& clock, Options options)
     : live_(live),
       books_(books),
+      placer_(placer),
       events_(events),
       measures_(measures),
       clock_(clock),
@@ -131,37 +132,44 @@ void Filter::answer_node(FilterCall& call, std::string_view node) {
 
 void Filter::place(FilterCall& call) {
   const std::vector<std::string_view> names = candidate_names(call.args);
-  const std::vector<NodeId> candidates = find_candidates(books_.cluster(), names);
-  const core::Outcome outcome =
-      core::place(books_.cluster(), call.request, candidates,
-                  {.prefer_unlocked = options_.prefer_unlocked, .keep_keys = options_.scored});
-  if (outcome.decision) return answer_placed(call, outcome, names, candidates);
-  answer_nowhere(call, outcome, names, candidates);
+  placer_.read(names);
+  if (options_.scored) return place_scored(call, names);
+  const core::PlaceIndex::Choice choice =
+      placer_.choose(call.request, {.prefer_unlocked = options_.prefer_unlocked});
+  if (!choice.decision) return answer_nowhere(call, placer_.place(call.request), names);
+  const PodRecord* record = hold(call, *choice.decision);
+  if (record == nullptr) return;
+  answer_node(call, std::string(books_.cluster().node(choice.decision->node).spec.name));
+  tell_placed(call.args.pod,
+              placed_text(books_.cluster(), *record->request, choice, placer_.candidates()));
 }
 
-void Filter::answer_placed(FilterCall& call, const core::Outcome& outcome,
-                           const std::vector<std::string_view>& names,
-                           const std::vector<NodeId>& candidates) {
+void Filter::place_scored(FilterCall& call, const std::vector<std::string_view>& names) {
+  const core::Outcome outcome =
+      placer_.place(call.request, {.prefer_unlocked = options_.prefer_unlocked});
+  if (!outcome.decision) return answer_nowhere(call, outcome, names);
+  const PodRecord* record = hold(call, *outcome.decision);
+  if (record == nullptr) return;
+  answer_fitting(call, outcome, names);
+  tell_placed(call.args.pod,
+              scored_text(books_.cluster(), *record->request, outcome, placer_.candidates()));
+}
+
+/// Reserves the slices; null: it could not be done and the call was answered.
+PodRecord* Filter::hold(FilterCall& call, const core::Decision& decision) {
   const k8s::Pod& pod = call.args.pod;
-  const core::Decision& decision = *outcome.decision;
   PodRecord& record = books_.note_pod(pod.ns, pod.name, pod.uid);
   const Status reserved = options_.scored ? books_.reserve_tentatively(record, decision.allocation)
                                           : books_.reserve(record, decision.allocation);
-  if (!reserved) return fail_placing(call, reserved.error().what);
-  if (options_.scored && options_.kept_keys != nullptr)
-    options_.kept_keys->keep(call, books_, outcome, candidates);
+  if (!reserved) return fail_placing(call, reserved.error().what), nullptr;
   record.request = std::move(call.request);
   measures_.count_attempt(true, vendor_words(*record.request, call.reader->vendors()));
-  if (options_.scored) {
-    answer_fitting(call, outcome, names);
-  } else {
-    answer_node(call, std::string(books_.cluster().node(decision.node).spec.name));
-  }
+  return &record;
+}
+
+void Filter::tell_placed(const k8s::Pod& pod, const std::string& text) {
   if (on_placed) on_placed(pod.uid);
-  events_.write(target_of(pod), EventType::kNormal, "FilteringSucceed",
-                options_.scored
-                    ? scored_text(books_.cluster(), *record.request, outcome, candidates)
-                    : placed_text(books_.cluster(), *record.request, outcome, candidates));
+  events_.write(target_of(pod), EventType::kNormal, "FilteringSucceed", text);
 }
 
 /// Scored mode: every node that fits, and why each of the others does not (D5).
@@ -182,9 +190,10 @@ void Filter::answer_fitting(FilterCall& call, const core::Outcome& outcome,
 }
 
 void Filter::answer_nowhere(FilterCall& call, const core::Outcome& outcome,
-                            const std::vector<std::string_view>& names,
-                            const std::vector<NodeId>& candidates) {
+                            const std::vector<std::string_view>& names) {
   const k8s::Pod& pod = call.args.pod;
+  // on_nowhere may ask the placer for something else.
+  const std::vector<NodeId> candidates = placer_.candidates();
   books_.end_reservation(pod.uid);
   k8s::FilterResult result{.names_form = !call.args.has_nodes, .null_result = !names.empty()};
   for (const core::Outcome::Rejected& rejected : outcome.rejected) {

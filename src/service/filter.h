@@ -16,8 +16,8 @@
 #include "service/events.h"
 #include "service/extender_call.h"
 #include "service/facts.h"
-#include "service/kept_keys.h"
 #include "service/measures.h"
+#include "service/placer.h"
 #include "service/quota_view.h"
 
 namespace tessera::service {
@@ -29,10 +29,9 @@ class Filter {
     bool prefer_unlocked = true;        ///< among equally good nodes
     const QuotaView* quotas = nullptr;  ///< what simulations count; null = nothing
     bool scored = false;                ///< all fitting nodes; kube-scheduler picks (D12)
-    KeptKeys* kept_keys = nullptr;      ///< for the prioritize call that follows; null = none
   };
-  Filter(const LiveReader& live, Books& books, Events& events, const Measures& measures,
-         const Clock& clock, Options options);
+  Filter(const LiveReader& live, Books& books, Placer& placer, Events& events,
+         const Measures& measures, const Clock& clock, Options options);
 
   /// Any thread. Decodes; true: the call needs decide() on the state thread. False: `call.answer`
   /// was called.
@@ -55,20 +54,20 @@ class Filter {
   bool answer_known(FilterCall& call);
   void answer_node(FilterCall& call, std::string_view node);
   void place(FilterCall& call);
-  void answer_placed(FilterCall& call, const core::Outcome& outcome,
-                     const std::vector<std::string_view>& names,
-                     const std::vector<NodeId>& candidates);
+  void place_scored(FilterCall& call, const std::vector<std::string_view>& names);
+  PodRecord* hold(FilterCall& call, const core::Decision& decision);
+  void tell_placed(const k8s::Pod& pod, const std::string& text);
   void answer_fitting(FilterCall& call, const core::Outcome& outcome,
                       const std::vector<std::string_view>& names);
   void answer_nowhere(FilterCall& call, const core::Outcome& outcome,
-                      const std::vector<std::string_view>& names,
-                      const std::vector<NodeId>& candidates);
+                      const std::vector<std::string_view>& names);
   void fail_placing(FilterCall& call, const std::string& problem);
   void send(FilterCall& call, const k8s::FilterResult& result);
   double time_taken(const FilterCall& call) const;  ///< seconds since it arrived
 
   const LiveReader& live_;
   Books& books_;
+  Placer& placer_;
   Events& events_;
   const Measures& measures_;
   const Clock& clock_;

@@ -53,18 +53,18 @@ std::string quotas_in_force(const core::Cluster& cluster, const core::Request& r
 
 /// A few of the nodes that fit with their scores, the best one last.
 std::string fitting_nodes(const core::Cluster& cluster, const core::Request& request,
-                          const core::Outcome& outcome, const std::vector<NodeId>& candidates) {
-  const core::Decision& decision = *outcome.decision;
+                          const core::Decision& decision, std::span<const std::uint32_t> some,
+                          std::size_t fitting, const std::vector<NodeId>& candidates) {
   const auto name = [&](NodeId node) { return cluster.node(node).spec.name; };
   std::vector<std::string> shown;
-  for (const std::uint32_t index : outcome.fitting) {
+  for (const std::uint32_t index : some) {
     if (shown.size() + 1 >= kNamesInEvent) break;
     const NodeId node = candidates[index];
     if (node == decision.node) continue;
     shown.push_back(
         fmt::format("{}:{:.2f}", name(node), core::fit_node(cluster, request, node).score));
   }
-  if (shown.size() + 1 < outcome.fitting.size()) shown.emplace_back("…");
+  if (shown.size() + 1 < fitting) shown.emplace_back("…");
   shown.push_back(fmt::format("{}:{:.2f}", name(decision.node), decision.score));
   return text::join(shown, ",");
 }
@@ -95,17 +95,22 @@ std::string summarize_rejects(const std::vector<std::pair<std::string, std::stri
 }
 
 std::string placed_text(const core::Cluster& cluster, const core::Request& request,
-                        const core::Outcome& outcome, const std::vector<NodeId>& candidates) {
-  return fmt::format("find fit node({}), {} nodes not fit, {} nodes fit({})",
-                     cluster.node(outcome.decision->node).spec.name, outcome.rejected.size(),
-                     outcome.fitting.size(), fitting_nodes(cluster, request, outcome, candidates));
+                        const core::PlaceIndex::Choice& choice,
+                        const std::vector<NodeId>& candidates) {
+  const core::Decision& decision = *choice.decision;
+  return fmt::format(
+      "find fit node({}), {} nodes not fit, {} nodes fit({})",
+      cluster.node(decision.node).spec.name, choice.rejected, choice.fitting,
+      fitting_nodes(cluster, request, decision, choice.some_fitting(), choice.fitting, candidates));
 }
 
 std::string scored_text(const core::Cluster& cluster, const core::Request& request,
                         const core::Outcome& outcome, const std::vector<NodeId>& candidates) {
   return fmt::format(
       "{} nodes fit({}), {} nodes not fit; kube-scheduler chooses among them, {} is held meanwhile",
-      outcome.fitting.size(), fitting_nodes(cluster, request, outcome, candidates),
+      outcome.fitting.size(),
+      fitting_nodes(cluster, request, *outcome.decision, outcome.fitting, outcome.fitting.size(),
+                    candidates),
       outcome.rejected.size(), cluster.node(outcome.decision->node).spec.name);
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/place.h"
+#include "core/place_index.h"
 
 namespace tessera::service {
 
@@ -18,7 +19,8 @@ std::string summarize_rejects(const std::vector<std::pair<std::string, std::stri
 /// "find fit node(n2), 1 nodes not fit, 2 nodes fit(n1:12.50,n2:25.00)": a few of those that fit,
 /// the chosen one last. The cluster may hold the pod's own reservation already.
 std::string placed_text(const core::Cluster& cluster, const core::Request& request,
-                        const core::Outcome& outcome, const std::vector<NodeId>& candidates);
+                        const core::PlaceIndex::Choice& choice,
+                        const std::vector<NodeId>& candidates);
 
 /// The same in scored mode: "3 nodes fit(n1:12.50,…,n2:25.00), 1 nodes not fit; kube-scheduler
 /// chooses among them, n2 is held meanwhile".

@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "service/books.h"
 #include "service/extender_call.h"
-#include "service/kept_keys.h"
 #include "service/measures.h"
+#include "service/placer.h"
 #include "service/quota_view.h"
 
 namespace tessera::service {
@@ -24,8 +23,8 @@ class Prioritizer {
     bool nodes_form_is_live = false;
     const QuotaView* quotas = nullptr;  ///< what simulations count; null = nothing
   };
-  Prioritizer(const LiveReader& live, const Books& books, const KeptKeys& kept_keys,
-              const Measures& measures, const Clock& clock, Options options);
+  Prioritizer(const LiveReader& live, Placer& placer, const Measures& measures, const Clock& clock,
+              Options options);
 
   /// Any thread. Decodes; true: the call needs decide() on the state thread. False: `call.answer`
   /// was called.
@@ -37,16 +36,12 @@ class Prioritizer {
 
  private:
   bool answer_at_once(FilterCall& call);
-  std::vector<std::int64_t> scores_kept(const FilterCall& call,
-                                        const std::vector<KeptKeys::Entry>& kept,
-                                        const std::vector<std::string_view>& names) const;
   void send(FilterCall& call, const std::vector<std::string_view>& names,
             const std::vector<std::int64_t>& scores);
   double time_taken(const FilterCall& call) const;  ///< seconds since it arrived
 
   const LiveReader& live_;
-  const Books& books_;
-  const KeptKeys& kept_keys_;
+  Placer& placer_;
   const Measures& measures_;
   const Clock& clock_;
   Options options_;

@@ -21,11 +21,11 @@
 #include "service/facts.h"
 #include "service/filter.h"
 #include "service/handshake.h"
-#include "service/kept_keys.h"
 #include "service/leader.h"
 #include "service/lock_keeper.h"
 #include "service/lock_writer.h"
 #include "service/measures.h"
+#include "service/placer.h"
 #include "service/pod_watch.h"
 #include "service/preempt.h"
 #include "service/preempt_verb.h"
@@ -80,7 +80,7 @@ class Scheduler {
   RoleLabels roles;
   PodWatch pod_watch;
   QuotaView quota_view;
-  KeptKeys kept_keys;
+  Placer placer;
   Filter filter;
   Prioritizer prioritizer;
   FilterCallPool filter_calls;

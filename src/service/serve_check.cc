@@ -74,6 +74,11 @@ Status check_words(const ServeOptions& options) {
                                     ? "--key_file is given without --cert_file"
                                     : "--cert_file is given without --key_file");
   }
+  if (options.request_classes < 1)
+    return fail(Code::kInvalid, "--request-classes: 0 is not above 0");
+  if (options.placement_threads < 1 || options.placement_threads > 64)
+    return fail(Code::kInvalid, fmt::format("--placement-threads: {} is not within 1 to 64",
+                                            options.placement_threads));
   if (options.http_threads < 1)
     return fail(Code::kInvalid,
                 fmt::format("--http-threads: {} is not above 0", options.http_threads));

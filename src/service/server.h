@@ -29,9 +29,9 @@ struct ServeOptions {
   std::chrono::milliseconds node_lock_timeout{300'000};
   std::chrono::milliseconds node_lock_retry_timeout{28'000};
   std::chrono::milliseconds reservation_ttl{600'000};
-  std::string answer = "single";  ///< or "scored" (D12)
+  std::string answer = "single";                    ///< or "scored" (D12)
   std::chrono::milliseconds tentative_ttl{30'000};  ///< of a reservation in scored mode until bind
-  bool prefer_unlocked_nodes = true;  ///< among equally good nodes
+  bool prefer_unlocked_nodes = true;                ///< among equally good nodes
   bool leader_elect = false;
   std::string leader_elect_name, leader_elect_namespace;
   std::string leader_elect_host;  ///< of the kube-scheduler beside us
@@ -47,7 +47,7 @@ struct ServeOptions {
   std::string nodes_form = "simulate";     ///< or "live" (D6)
   bool write_node_label_by_patch = false;  ///< --write-node-label=patch (D21)
   std::size_t extender_max_body = 128u << 20, webhook_max_body = 8u << 20;
-  bool wake_up_pending = true;  ///< touch refused pods when room appears (S-41)
+  bool wake_up_pending = true;     ///< touch refused pods when room appears (S-41)
   std::string preemption = "off";  ///< or "own": evict pods of lower priority (D13)
   double preemption_qps = 5, preemption_burst = 10;
   std::chrono::milliseconds preemption_deadline{300'000};  ///< beyond the victims' grace
@@ -58,6 +58,8 @@ struct ServeOptions {
   bool events = true;           ///< false: none is written
   bool legacy_metrics = false;  ///< HAMi's names of metrics up to 2.8 in addition
   int http_threads = 1;
+  std::size_t request_classes = 256;  ///< whose verdicts on the nodes are kept (D17)
+  int placement_threads = 1;          ///< that look at many nodes for a request of a new kind
 };
 
 class Server {
