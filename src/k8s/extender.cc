@@ -152,7 +152,9 @@ Result<ExtenderArgs> decode_extender_args(json::Parser& parser, std::string&& bo
 Result<Candidates> decode_candidates(json::Parser& parser, std::string&& body,
                                      std::string& body_storage, const Keep& keep) {
   body_storage = std::move(body);
-  const auto root = outer_object(parser.parse_in_place(body_storage), "extender args");
+  auto parsed = parser.parse_in_place(body_storage);
+  if (parsed && parsed->kind() == json::Kind::kNull) return Candidates{};  // as Go reads it
+  const auto root = outer_object(std::move(parsed), "extender args");
   if (!root) return tl::unexpected(root.error());
   Candidates args;
   const Status status = read_candidates(*root, body_storage, keep, args);

@@ -83,7 +83,7 @@ std::string error_body(const std::string& text) {
 
 TEST(Compat, WithoutNodesThereIsNoAnswer) {
   for (const char* body : {R"({"Pod":{},"Nodes":null,"NodeNames":["a"]})", R"({"Pod":{}})", "{}",
-                           R"({"nodes":null,"nodeNames":null})"}) {
+                           "null", R"({"nodes":null,"nodeNames":null})"}) {
     EXPECT_EQ(compat(Verb::kFilter, body), error_body("nodes is nil in extender args")) << body;
     EXPECT_EQ(compat(Verb::kOnlyOne, body), error_body("nodes is nil in extender args")) << body;
     EXPECT_EQ(compat(Verb::kPrioritize, body), "[]\n") << body;

@@ -35,7 +35,7 @@ NodeCache::NodeCache(std::string label, LabelWatch& watch, obs::Metrics& metrics
   const auto gauge = [&](const char* state) {
     return metrics.gauge("tessera_label_priority_nodes",
                          "Nodes of the cluster by what their priority label is.",
-                         {{"label", state}});
+                         {{"state", state}});
   };
   labelled_ = gauge("number");
   invalid_ = gauge("invalid");
