@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Figures on a real control plane: how long until all pods are bound, pods per second, API calls per pod.
-   bench.py [crowd] [one-node] [spread] [alone] [thousand] [thousand-plain]      default: crowd one-node spread
+   bench.py [crowd] [one-node] [spread] [alone] [thousand] [thousand-plain] [scored]      default: crowd one-node spread
 All times are the API server's own, out of its audit log: from the creation of a pod to the end of its Binding. Nothing polls the API
 meanwhile. `thousand` creates the pods while kube-scheduler stands still and counts from its first step; `thousand-plain` is the same with
-pods that ask for no device, which kube-scheduler binds alone: the floor of the machine."""
+pods that ask for no device, which kube-scheduler binds alone: the floor of the machine. `scored` is two bursts of 1,000 pods in scored mode
+onto just enough room: one place on each of 1,000 nodes, and 8 on each of 125."""
 import concurrent.futures
 import datetime
 import json
@@ -46,6 +47,8 @@ def report(title, cluster, begin, pods):
     print(f"{title}: {len(bound)}/{pods} bound in {total:.2f} s ({len(bound) / total:.1f} pods/s), created to bound p50 "
           f"{statistics.median(latencies):.2f} s p99 {percentile(latencies, 0.99):.2f} s, API calls per pod "
           f"{cluster.calls_per_pod(max(1, len(bound))):.2f}, failure events {errors}", flush=True)
+    if len(bound) < pods:
+        sys.exit(f"{pods - len(bound)} pods were not bound")
 
 
 def create_pods(cluster, pods, body):
@@ -53,12 +56,21 @@ def create_pods(cluster, pods, body):
         list(pool.map(lambda i: cluster.core.create_namespaced_pod("default", body(f"p-{i:05}")), range(pods)))
 
 
-def measure(title, nodes, pods, delay_ms, policy, flags=(), limit=180, hold=False, body=None):
+def report_scored(cluster, pods):
+    refused = cluster.metric("tessera_bind_refused_full_total")
+    print(f"   binds refused for want of room {refused:.0f} ({100 * refused / pods:.1f} %), moved "
+          f"{cluster.metric('tessera_bind_moved_total'):.0f}", flush=True)
+    if refused >= 0.02 * pods:
+        sys.exit("too many binds were refused")
+
+
+def measure(title, nodes, pods, delay_ms, policy, flags=(), limit=180, hold=False, body=None, scored=False):
     body = body or (lambda name: pod(name, gpu=1, mem=2000, cores=10))
     with tempfile.TemporaryDirectory(prefix="tessera-bench-") as folder:
         cluster = Cluster(folder)
         try:
-            cluster.start(nodes=nodes, devices=8, delay_ms=delay_ms, flags=[f"--node-scheduler-policy={policy}", *flags])
+            cluster.start(nodes=nodes, devices=8, delay_ms=delay_ms, flags=[f"--node-scheduler-policy={policy}", *flags],
+                          scored=scored)
             time.sleep(2)
             scheduler = cluster.processes["kube-scheduler"]
             if hold:
@@ -75,6 +87,8 @@ def measure(title, nodes, pods, delay_ms, policy, flags=(), limit=180, hold=Fals
                 time.sleep(0.25)
             time.sleep(0.5)
             report(title, cluster, begin, pods)
+            if scored:
+                report_scored(cluster, pods)
         finally:
             cluster.stop()
 
@@ -96,6 +110,11 @@ def main():
     if "thousand-plain" in wanted:
         measure("1,000 pods without devices over 1,000 nodes (kube-scheduler alone)", 1000, 1000, 20, "spread", fast, hold=True,
                 body=lambda name: pod(name, scheduler="hami-scheduler"))
+    if "scored" in wanted:
+        measure("scored: 1,000 pods over 1,000 nodes, one place each, agents 20 ms", 1000, 1000, 20, "spread", fast, hold=True, scored=True,
+                body=lambda name: pod(name, gpu=8, mem=60000))
+        measure("scored: 1,000 pods onto 125 nodes, 8 places each, agents 20 ms", 125, 1000, 20, "binpack", fast, hold=True, scored=True,
+                body=lambda name: pod(name, gpu=1, mem=60000))
 
 
 main()
