@@ -179,9 +179,11 @@ class Cluster:
         begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
         return shown[shown.index(begin):shown.index(end) + len(end)]
 
-    def start_scheduler(self):
+    def start_scheduler(self, scored=False):
+        """scored: kube-scheduler asks for scores and weighs them as the rendered configuration does."""
         f = self.folder
         config = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+        prioritize = {"prioritizeVerb": "prioritize", "weight": 5} if scored else {"weight": 1}
                   "leaderElection": {"leaderElect": False},
                   "clientConnection": {"kubeconfig": str(self.kubeconfig), "qps": 2000, "burst": 4000},
                   "percentageOfNodesToScore": 100, "profiles": [{"schedulerName": SCHEDULER_NAME}],
@@ -211,10 +213,10 @@ class Cluster:
         wait_for("all nodes are registered", lambda: len([n for n in self.core.list_node().items
                                                           if "hami.io/node-nvidia-register" in (n.metadata.annotations or {})]) >= nodes, 60)
 
-    def start(self, nodes, devices=8, delay_ms=20, memory=81920, flags=(), agents=()):
+    def start(self, nodes, devices=8, delay_ms=20, memory=81920, flags=(), agents=(), scored=False):
         self.start_api_server()
-        self.start_tessera(*flags)
-        self.start_scheduler()
+        self.start_tessera(*flags, *(["--answer=scored"] if scored else []))
+        self.start_scheduler(scored)
         self.register_webhook()
         self.start_agents(nodes, devices, delay_ms, memory, *agents)
         wait_for("tessera knows the nodes", lambda: self.device_rows() >= nodes * devices, 30)
@@ -225,6 +227,11 @@ class Cluster:
 
     def pods(self, namespace="default"):
         return self.core.list_namespaced_pod(namespace).items
+
+    def metric(self, name):
+        """The value of a metric without labels, or the sum over all labels."""
+        rows = [line.rsplit(" ", 1) for line in self.get("/metrics", body=True).splitlines() if not line.startswith("#")]
+        return sum(float(value) for key, value in rows if key.split("{")[0] == name)
 
     def violations(self):
         """Ends the agents and returns what they saw broken."""
