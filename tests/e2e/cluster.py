@@ -57,6 +57,7 @@ class Cluster:
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.processes = {}
+        self.scheduler_config, self.extender_config = {}, {}  # what a test wants otherwise in kube-scheduler's configuration
         for program in (BIN / "kube-apiserver", TESSERA, AGENTS):
             assert program.exists(), f"{program} is missing: run this through ./dev test"
 
@@ -182,15 +183,17 @@ class Cluster:
     def start_scheduler(self, scored=False):
         """scored: kube-scheduler asks for scores and weighs them as the rendered configuration does."""
         f = self.folder
-        config = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
         prioritize = {"prioritizeVerb": "prioritize", "weight": 5} if scored else {"weight": 1}
+        config = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
                   "leaderElection": {"leaderElect": False},
                   "clientConnection": {"kubeconfig": str(self.kubeconfig), "qps": 2000, "burst": 4000},
                   "percentageOfNodesToScore": 100, "profiles": [{"schedulerName": SCHEDULER_NAME}],
                   "extenders": [{"urlPrefix": f"https://127.0.0.1:{self.port}", "filterVerb": "filter", "bindVerb": "bind",
-                                 "nodeCacheCapable": True, "weight": 1, "httpTimeout": "30s", "enableHTTPS": True,
+                                 "nodeCacheCapable": True, **prioritize, "httpTimeout": "30s", "enableHTTPS": True,
                                  "tlsConfig": {"caFile": str(f / "ca.crt")},
-                                 "managedResources": [{"name": n, "ignoredByScheduler": True} for n in RESOURCES]}]}
+                                 "managedResources": [{"name": n, "ignoredByScheduler": True} for n in RESOURCES],
+                                 **self.extender_config}],
+                  **self.scheduler_config}
         (f / "kube-scheduler.yaml").write_text(yaml.safe_dump(config))
         self.run("kube-scheduler", BIN / "kube-scheduler", f"--config={f / 'kube-scheduler.yaml'}", f"--secure-port={free_port()}",
                  f"--cert-dir={f / 'scheduler-certs'}")
@@ -225,13 +228,13 @@ class Cluster:
     def device_rows(self):
         return sum(1 for line in self.get("/metrics", body=True).splitlines() if line.startswith("hami_gpu_memory_limit_bytes{"))
 
-    def pods(self, namespace="default"):
-        return self.core.list_namespaced_pod(namespace).items
-
     def metric(self, name):
         """The value of a metric without labels, or the sum over all labels."""
         rows = [line.rsplit(" ", 1) for line in self.get("/metrics", body=True).splitlines() if not line.startswith("#")]
         return sum(float(value) for key, value in rows if key.split("{")[0] == name)
+
+    def pods(self, namespace="default"):
+        return self.core.list_namespaced_pod(namespace).items
 
     def violations(self):
         """Ends the agents and returns what they saw broken."""
