@@ -4,6 +4,7 @@ import re
 import subprocess
 
 import pytest
+import yaml
 
 from cluster import ROOT, TESSERA, pod, wait_for
 
@@ -102,3 +103,26 @@ def test_every_flag_is_in_the_operating_guide():
     said = set(re.findall(r"^  (?:-\w,)?(--[A-Za-z_-]+)", run("serve", "--help").stdout, re.M)) - {"--help"}
     table = set(re.findall(r"^\| (?:`-v`, )?`(--[A-Za-z_-]+)`", (ROOT / "docs" / "operations.md").read_text(), re.M))
     assert said and table == said, f"not in the guide: {said - table}; not in the program: {table - said}"
+
+
+def test_every_flag_of_render_and_check_config_is_in_the_reference():
+    said = set()
+    for command in (["render", "scheduler-config"], ["check-config"]):
+        for line in run(*command, "--help").stdout.splitlines():
+            if re.match(r"  (-\w,)?--", line):
+                said |= set(re.findall(r"--[A-Za-z_-]+", line.split("  ")[1].split(" ")[0]))
+    rows = [line.split("|")[1] for line in (ROOT / "docs" / "reference.md").read_text().splitlines() if line.startswith("| `--")]
+    table = set(re.findall(r"`(--[A-Za-z_-]+)`", "".join(rows)))
+    assert said - {"--help"} == table, f"not in the reference: {said - table}; not in the program: {table - said}"
+
+
+def test_the_configuration_for_an_installation_by_hand_is_in_order(tmp_path):
+    objects = list(yaml.safe_load_all((ROOT / "deploy" / "by-hand" / "scheduler.yaml").read_text()))
+    file = tmp_path / "config.yaml"
+    file.write_text(next(o for o in objects if o["kind"] == "ConfigMap")["data"]["config.yaml"])
+    serve = next(c for o in objects if o["kind"] == "Deployment" for c in o["spec"]["template"]["spec"]["containers"] if c["name"] == "tessera")
+    words = [*serve.get("command", []), *serve.get("args", [])]
+    flags = [w for w in words if w.startswith(("--scheduler-name", "--leader-elect", "--answer", "--enable-", "--node-lock-retry"))]
+    assert any(w.startswith("--leader-elect") for w in flags), words
+    done = run("check-config", f"--scheduler-config={file}", *flags)
+    assert (done.returncode, done.stdout) == (0, f"{file}: in order\n")
