@@ -90,6 +90,34 @@ TEST_F(BooksTest, ABoundPodCountsFromItsAnnotationsUntilItEnds) {
   EXPECT_TRUE(books_.pod("a")->fact.finished);
 }
 
+TEST_F(BooksTest, ATentativeReservationIsShortAndABindMakesItAWholeOne) {
+  for (const char* uid : {"guess", "bound-soon"}) {
+    PodRecord& record = books_.note_pod("default", std::string("pod-") + uid, uid);
+    ASSERT_TRUE(books_.reserve_tentatively(record, allocation("n1", 300)));
+  }
+  books_.extend_reservation("bound-soon", seconds(0));
+  clock_.advance(seconds(29));
+  books_.expire_reservations();
+  EXPECT_EQ(used(), 600);
+  clock_.advance(seconds(2));
+  books_.expire_reservations();
+  EXPECT_EQ(used(), 300) << "30 s are over";
+  clock_.advance(minutes(10));
+  books_.expire_reservations();
+  EXPECT_EQ(used(), 0);
+}
+
+TEST_F(BooksTest, NothingExpiresWhileTheBindIsHere) {
+  reserve("a", 300).stage = BindStage::kActive;
+  reserve("b", 300).stage = BindStage::kQueued;
+  clock_.advance(minutes(11));
+  books_.expire_reservations();
+  EXPECT_EQ(used(), 600);
+  for (const char* uid : {"a", "b"}) books_.pod(uid)->stage = BindStage::kNone;
+  books_.expire_reservations();
+  EXPECT_EQ(used(), 0);
+}
+
 TEST_F(BooksTest, ATerminatingPodCountsUntilItIsGone) {
   PodFact fact = bound_pod("a", 5, "n1", 300);
   fact.terminating = true;

@@ -49,9 +49,8 @@ void Scheduler::connect_news() {
 /// Calls wait until fresh lists were read by the new table; binds under way go on.
 void Scheduler::adopt(const std::shared_ptr<const vendors::Vendors>& table) {
   const auto before = live.get();
-  const auto after =
-      std::make_shared<const FactReader>(table, before->defaults(), before->generation() + 1,
-                                         before->keeps_labels());
+  const auto after = std::make_shared<const FactReader>(
+      table, before->defaults(), before->generation() + 1, before->keeps_labels());
   gate.close();
   live.replace(after);
   books.adopt(*before, *after);
