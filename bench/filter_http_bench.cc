@@ -6,10 +6,11 @@
 //   filter_http_bench [--program=build/tessera] [--runs=5] [--calls=5000] [--warm-up=500]
 //   [--nodes=1000] [--pods-per-node=4]
 //                     [--node-policy=binpack] [--device-policy=spread] [--pause-us=1000]
-//   [--pairs=0] [--scrape-ms=1000]
+//   [--pairs=0] [--scrape-ms=1000] [--scored=0]
 // With --pairs=N instead of the runs: N times a server without events, scrapes and self-check, then
 // one with all of them (a page of metrics every --scrape-ms, 0 = one after the other), and the
-// ratio of their p99.
+// ratio of their p99. With --scored=1 the server answers all nodes that fit, and every filter call
+// is followed by a prioritize call for the same pod and nodes, as kube-scheduler makes it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -46,7 +47,7 @@ struct Options {
   std::string program;
   std::int64_t runs = 5, calls = 5000, warm_up = 500, nodes = 1000, pods_per_node = 4;
   std::int64_t pause_us = 1000;
-  std::int64_t pairs = 0, scrape_ms = 1000;
+  std::int64_t pairs = 0, scrape_ms = 1000, scored = 0;
   std::string node_policy = "binpack", device_policy = "spread";
 };
 
@@ -55,7 +56,8 @@ Status set_option(Options& options, std::string_view name, std::string_view valu
       {"runs", &options.runs},         {"calls", &options.calls},
       {"nodes", &options.nodes},       {"warm-up", &options.warm_up},
       {"pause-us", &options.pause_us}, {"pods-per-node", &options.pods_per_node},
-      {"pairs", &options.pairs},       {"scrape-ms", &options.scrape_ms}};
+      {"pairs", &options.pairs},       {"scrape-ms", &options.scrape_ms},
+      {"scored", &options.scored}};
   for (const auto& [key, target] : numbers) {
     if (key != name) continue;
     const auto number = text::parse_int(value, 64);
@@ -197,13 +199,32 @@ class Stage {
   std::int64_t serial_ = 0;
 };
 
-Status check_answer(const LoadClient::Answer& answer) {
+/// One entry from 0 to 10 for every host, the best one 10.
+Status check_scores(const LoadClient::Answer& answer, const std::vector<std::string>& hosts) {
+  json::Parser parser;
+  const auto list = parser.parse(answer.body);
+  if (answer.status != 200 || !list)
+    return fail(Code::kInternal, fmt::format("prioritize: {} {}", answer.status, answer.body));
+  std::size_t at = 0;
+  std::int64_t best = -1;
+  bool sound = true;
+  list->for_each_element([&](json::Value entry) {
+    const std::int64_t score = entry["Score"].integer().value_or(-1);
+    sound = sound && at < hosts.size() && entry["Host"].string_or("") == hosts[at++] &&
+            score >= 0 && score <= 10;
+    best = std::max(best, score);
+  });
+  if (sound && at == hosts.size() && best == 10) return {};
+  return fail(Code::kInternal, "prioritize answers amiss: " + answer.body.substr(0, 400));
+}
+
+Status check_answer(const LoadClient::Answer& answer, std::size_t nodes) {
   json::Parser parser;
   const auto read = parser.parse(answer.body);
   if (answer.status != 200 || !read) {
     return fail(Code::kInternal, fmt::format("filter: {} {}", answer.status, answer.body));
   }
-  if ((*read)["NodeNames"].size() == 1 && (*read)["Error"].string_or("?").empty()) return {};
+  if ((*read)["NodeNames"].size() == nodes && (*read)["Error"].string_or("?").empty()) return {};
   return fail(Code::kInternal, "filter placed nothing: " + answer.body.substr(0, 400));
 }
 
@@ -212,7 +233,7 @@ void pause(const Options& options) {
 }
 
 struct Run {
-  Latencies filter;
+  Latencies filter, prioritize;
   std::size_t request_size = 0, answer_size = 0;
 };
 
@@ -227,8 +248,17 @@ Result<Run> measure_filter(const Options& options, Stage& stage, std::uint16_t p
     pause(options);  // the scheduler's watches see the pods come and go, as between two cycles
     const auto answer = (*client)->exchange(request);
     if (!answer) return tl::unexpected(answer.error());
-    if (auto status = check_answer(*answer); !status) return tl::unexpected(status.error());
+    const std::size_t expected = options.scored ? stage.names().size() : 1;
+    if (auto status = check_answer(*answer, expected); !status)
+      return tl::unexpected(status.error());
     if (i >= options.warm_up) run.filter.add(answer->time);
+    if (options.scored) {
+      const auto scores = (*client)->exchange(post("/prioritize", *body));
+      if (!scores) return tl::unexpected(scores.error());
+      if (auto status = check_scores(*scores, stage.names()); !status)
+        return tl::unexpected(status.error());
+      if (i >= options.warm_up) run.prioritize.add(scores->time);
+    }
     run.request_size = body->size();
     run.answer_size = answer->body.size();
   }
@@ -371,6 +401,11 @@ Status run_pairs(const Options& options, Stage& stage, const Folder& folder) {
   return {};
 }
 
+double ratio(const Run& run, double percent) {
+  return static_cast<double>(run.prioritize.percentile(percent).count()) /
+         static_cast<double>(run.filter.percentile(percent).count());
+}
+
 void print_setting(const Options& options) {
   fmt::print(
       "filter over HTTP: {} nodes x {} cards of {} MiB, {} device pods, {} names a call\n"
@@ -388,7 +423,9 @@ Status run_all(const Options& options) {
   std::ofstream(folder.file("kubeconfig")) << stage.kubeconfig();
   print_setting(options);
   if (options.pairs > 0) return run_pairs(options, stage, folder);
-  const auto served = serve(options, folder, "log", {});
+  std::vector<std::string> more;
+  if (options.scored) more.emplace_back("--answer=scored");
+  const auto served = serve(options, folder, "log", more);
   if (!served) return tl::unexpected(served.error());
   const ChildProcess& child = *served->child;
   fmt::print("memory when ready: {} kB resident\n", child.memory_kb("VmRSS"));
@@ -397,6 +434,10 @@ Status run_all(const Options& options) {
     auto run = measure_filter(options, stage, served->port);
     if (!run) return tl::unexpected(run.error());
     fmt::print("run {}    filter  {}\n", i + 1, run->filter.text());
+    if (options.scored) {
+      fmt::print("      prioritize  {}   p50 x {:.2f}, p99 x {:.2f} of filter\n",
+                 run->prioritize.text(), ratio(*run, 50), ratio(*run, 99));
+    }
     const auto floor = measure_floor(options, *run);
     if (!floor) return tl::unexpected(floor.error());
     fmt::print("         floor   {}\n", floor->text());

@@ -35,6 +35,9 @@ void add_demo(CLI::App& root, CommandLine& line) {
                   "pod list in the openb CSV form; else a built-in cut of 500 rows")
       ->type_name("FILE");
   app->add_option("--port", o.port, "of the scheduler; 0: any")->capture_default_str();
+  app->add_option("--answer", o.answer,
+                  "single, the scheduler picks the node; scored, the scheduling loop does")
+      ->capture_default_str();
   app->add_option("--kubeconfig-out", o.kubeconfig_out, "write a kubeconfig for kubectl here")
       ->type_name("FILE");
   app->callback([&line] { line.command = Command::kDemo; });

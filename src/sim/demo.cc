@@ -41,6 +41,8 @@ Status check(const DemoOptions& o) {
   if (o.devices < 1 || o.devices > 64) return out_of_range("devices", o.devices, "from 1 to 64");
   if (!(o.rate >= 0 && o.rate <= 10'000))
     return out_of_range("rate", o.rate, "from 0 to 10000 pods per second");
+  if (o.answer != "single" && o.answer != "scored")
+    return out_of_range("answer", o.answer, "single or scored");
   if (o.duration.count() < 0)
     return out_of_range("for", format_duration(o.duration), "0 (until Ctrl-C) or longer");
   return {};
@@ -194,6 +196,7 @@ class Demo {
     serve.http_bind = fmt::format("127.0.0.1:{}", options_.port);
     serve.metrics_bind = "";
     serve.scheduler_name = kSchedulerName;
+    serve.answer = options_.answer;
     Result<std::unique_ptr<service::Server>> server =
         service::Server::start(serve, {.server = api_server_->url()}, clock_);
     if (!server)

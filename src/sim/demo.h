@@ -18,6 +18,7 @@ struct DemoOptions {
   std::string trace_file;     ///< openb CSV; empty = the built-in cut of 500 rows
   std::uint16_t port = 8080;  ///< of the scheduler; 0 = any
   std::string kubeconfig_out;
+  std::string answer = "single";  ///< of the scheduler: "scored" lets the scheduling loop pick
   bool terminal = true;  ///< false: one line a second
 };
 /// Returns the process exit code. `stop` becomes true on Ctrl-C.

@@ -11,6 +11,7 @@
 #include "json/reader.h"
 #include "obs/log.h"
 #include "sim/api_server.h"
+#include "sim/scheduler_run.h"
 
 namespace tessera::sim {
 namespace {
@@ -35,12 +36,17 @@ class ScriptedExtender {
     };
     server_ = std::move(*http::Server::start(
         {}, {route("/filter", &ScriptedExtender::filter_answer_, &ScriptedExtender::filters_),
+             route("/prioritize", &ScriptedExtender::scores_, &ScriptedExtender::prioritized_),
              route("/bind", &ScriptedExtender::bind_answer_, &ScriptedExtender::binds_)}));
   }
   std::string url() const { return fmt::format("http://127.0.0.1:{}", server_->port()); }
   void answer_filter(std::string answer) {
     const std::lock_guard lock(mutex_);
     filter_answer_ = std::move(answer);
+  }
+  void answer_scores(std::string answer) {
+    const std::lock_guard lock(mutex_);
+    scores_ = std::move(answer);
   }
   void answer_bind(std::string answer) {
     const std::lock_guard lock(mutex_);
@@ -50,6 +56,10 @@ class ScriptedExtender {
     const std::lock_guard lock(mutex_);
     return filters_;
   }
+  std::vector<std::string> prioritized() const {
+    const std::lock_guard lock(mutex_);
+    return prioritized_;
+  }
   std::vector<std::string> binds() const {
     const std::lock_guard lock(mutex_);
     return binds_;
@@ -57,9 +67,9 @@ class ScriptedExtender {
 
  private:
   mutable std::mutex mutex_;
-  std::string filter_answer_ = R"({"NodeNames":["n2"],"Error":""})",
+  std::string filter_answer_ = R"({"NodeNames":["n2"],"Error":""})", scores_ = "[]",
               bind_answer_ = R"({"Error":""})";
-  std::vector<std::string> filters_, binds_;
+  std::vector<std::string> filters_, prioritized_, binds_;
   std::unique_ptr<http::Server> server_;
 };
 
@@ -135,6 +145,40 @@ TEST_F(LoopTest, SendsThePodWithAllNamesThenBindsToTheAnswer) {
       extender_.binds().at(0),
       fmt::format(R"({{"PodName":"a","PodNamespace":"default","PodUID":"{}","Node":"n2"}})", uid));
   EXPECT_EQ(loop_->stats().filters, 1U);
+}
+
+TEST_F(LoopTest, AsksForScoresWhenSeveralNodesFitAndTakesTheBest) {
+  extender_.answer_filter(R"({"NodeNames":["n1","n2"],"Error":""})");
+  extender_.answer_scores(R"([{"Host":"n1","Score":3},{"Host":"n2","Score":10}])");
+  start();
+  create_pod("a");
+  ASSERT_TRUE(soon([&] { return loop_->stats().binds == 1; }));
+  EXPECT_EQ(extender_.prioritized(), extender_.filters()) << "both nodes are asked about";
+  EXPECT_NE(extender_.binds().at(0).find(R"("Node":"n2")"), std::string::npos);
+  EXPECT_EQ(loop_->stats().prioritized, 1U);
+  extender_.answer_filter(R"({"NodeNames":["n1"],"Error":""})");
+  create_pod("b");
+  ASSERT_TRUE(soon([&] { return loop_->stats().binds == 2; }));
+  EXPECT_EQ(loop_->stats().prioritized, 1U) << "one node: nothing to ask";
+}
+
+TEST(BestNode, HighestScoreThenTheFirstAndWithoutScoresTheFirst) {
+  const auto best = [](int status, std::string body) {
+    client::ApiResponse response;
+    response.status = status;
+    response.body = std::move(body);
+    return best_node({"n1", "n2", "n3"}, response);
+  };
+  EXPECT_EQ(best(200, R"([{"Host":"n3","Score":10},{"Host":"n2","Score":10}])"), "n2");
+  EXPECT_EQ(best(200, R"([{"Host":"n1","Score":-1}])"), "n2");
+  EXPECT_EQ(best(200, R"([{"host":"n3","score":1}])"), "n3") << "keys in any case";
+  EXPECT_EQ(
+      best(200, R"([{"Host":"n2","Score":4},{"Host":"n3","Score":3},{"Host":"n3","Score":3}])"),
+      "n3")
+      << "twice: the sum";
+  for (const char* nothing : {"[]", "null", "", "{"})
+    EXPECT_EQ(best(200, nothing), "n1") << nothing;
+  EXPECT_EQ(best(404, R"([{"Host":"n3","Score":10}])"), "n1");
 }
 
 TEST_F(LoopTest, SendsWholeNodesWhenTheExtenderKeepsNoCache) {

@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+
 #include "base/text.h"
 #include "json/writer.h"
 #include "obs/log.h"
@@ -61,6 +64,24 @@ FilterAnswer read_filter_answer(const client::ApiResponse& response, bool full_n
   return answer;
 }
 
+std::string best_node(const std::vector<std::string>& nodes, const client::ApiResponse& scores) {
+  std::map<std::string, std::int64_t, std::less<>> by_host;
+  json::Parser parser;
+  const Result<json::Value> list = parser.parse(std::string_view(scores.body));
+  if (call_failure(scores).empty() && list) {
+    list->for_each_element([&](json::Value entry) {
+      by_host[std::string(entry.find_ignoring_case("Host").string_or(""))] +=
+          entry.find_ignoring_case("Score").integer().value_or(0);
+    });
+  }
+  const auto score = [&](const std::string& node) {
+    const auto found = by_host.find(node);
+    return found == by_host.end() ? 0 : found->second;
+  };
+  return *std::max_element(nodes.begin(), nodes.end(),
+                           [&](const auto& a, const auto& b) { return score(a) < score(b); });
+}
+
 std::string read_bind_answer(const client::ApiResponse& response) {
   const std::string failure = call_failure(response);
   if (!failure.empty()) return failure;
@@ -89,20 +110,31 @@ void SchedulerLoop::Impl::pump_later(std::chrono::milliseconds delay) {
   api_.after(delay + std::chrono::milliseconds(1), guarded([](Impl& i) { i.pump(); }));
 }
 
+/// The two node members of a call, as JSON.
+std::string SchedulerLoop::Impl::nodes_in_call(const std::vector<std::string>& names) const {
+  json::Writer w;
+  if (!options_.full_nodes) {
+    w.begin_array();
+    for (const std::string& name : names) w.string(name);
+    w.end_array();
+    return R"("Nodes":null,"NodeNames":)" + std::move(w).take();
+  }
+  w.begin_object().key("metadata").begin_object().end_object().key("items").begin_array();
+  for (const std::string& name : names) {
+    if (const auto node = nodes_.find(name); node != nodes_.end()) w.raw(node->second.text);
+  }
+  w.end_array().end_object();
+  return fmt::format(R"("Nodes":{},"NodeNames":null)", w.text());
+}
+
 std::string SchedulerLoop::Impl::filter_body(const Pending& pod) {
   if (nodes_text_.empty()) {
-    json::Writer w;
-    if (options_.full_nodes)
-      w.begin_object().key("metadata").begin_object().end_object().key("items");
-    w.begin_array();
-    for (const auto& [name, node] : nodes_) options_.full_nodes ? w.raw(node.text) : w.string(name);
-    w.end_array();
-    if (options_.full_nodes) w.end_object();
-    nodes_text_ = std::move(w).take();
+    std::vector<std::string> names;
+    names.reserve(nodes_.size());
+    for (const auto& [name, node] : nodes_) names.push_back(name);
+    nodes_text_ = nodes_in_call(names);
   }
-  const std::string& nodes = options_.full_nodes ? nodes_text_ : "null";
-  const std::string& names = options_.full_nodes ? "null" : nodes_text_;
-  return fmt::format(R"({{"Pod":{},"Nodes":{},"NodeNames":{}}})", pod.text, nodes, names);
+  return fmt::format(R"({{"Pod":{},{}}})", pod.text, nodes_text_);
 }
 
 void SchedulerLoop::Impl::filter(const Pending& pod) {
@@ -137,9 +169,33 @@ void SchedulerLoop::Impl::filtered(const std::string& uid, MonoTime sent, std::u
     } else {
       pump_later(queue_.back_off(uid, clock_.mono()));
     }
+  } else if (answer.nodes.size() > 1) {
+    return prioritize(it->second, answer.nodes);  // the cycle goes on
   } else {
     bind(it->second, answer.nodes.front());
   }
+  pump();
+}
+
+void SchedulerLoop::Impl::prioritize(const Pending& pod, std::vector<std::string> nodes) {
+  filtering_ = true;
+  client::ApiRequest request{
+      .method = "POST",
+      .path = "/prioritize",
+      .body = fmt::format(R"({{"Pod":{},{}}})", pod.text, nodes_in_call(nodes)),
+      .timeout = kExtenderTimeout};
+  extender_->send(std::move(request), guarded([uid = pod.uid, nodes = std::move(nodes)](
+                                                  Impl& i, const client::ApiResponse& response) {
+                    i.prioritized(uid, nodes, response);
+                  }));
+}
+
+void SchedulerLoop::Impl::prioritized(const std::string& uid, const std::vector<std::string>& nodes,
+                                      const client::ApiResponse& response) {
+  filtering_ = false;
+  ++stats_.prioritized;
+  if (const auto it = pending_.find(uid); it != pending_.end())
+    bind(it->second, best_node(nodes, response));
   pump();
 }
 

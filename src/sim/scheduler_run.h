@@ -27,6 +27,8 @@ struct FilterAnswer {
   std::string error;
 };
 FilterAnswer read_filter_answer(const client::ApiResponse& response, bool full_nodes);
+/// The node with the highest score; among equals the first. Without scores, all are equal.
+std::string best_node(const std::vector<std::string>& nodes, const client::ApiResponse& scores);
 std::string read_bind_answer(const client::ApiResponse& response);  ///< the error, empty = bound
 
 struct SchedulerLoop::Impl : std::enable_shared_from_this<SchedulerLoop::Impl> {
@@ -65,6 +67,11 @@ struct SchedulerLoop::Impl : std::enable_shared_from_this<SchedulerLoop::Impl> {
   void filtered(const std::string& uid, MonoTime sent, std::uint64_t changes,
                 const client::ApiResponse& response);
   std::string filter_body(const Pending& pod);
+  /// Several nodes fit: the extender's scores decide, as there are no plugins here.
+  void prioritize(const Pending& pod, std::vector<std::string> nodes);
+  void prioritized(const std::string& uid, const std::vector<std::string>& nodes,
+                   const client::ApiResponse& response);
+  std::string nodes_in_call(const std::vector<std::string>& names) const;
   void bind(const Pending& pod, const std::string& node);
   void bind_without_extender(const Pending& pod);
   void bound(const std::string& uid, MonoTime first_seen, const std::string& node,
@@ -92,7 +99,7 @@ struct SchedulerLoop::Impl : std::enable_shared_from_this<SchedulerLoop::Impl> {
   std::unordered_map<std::string, bool>
       assigned_;  ///< live pods on a node: uid -> seen by the list under way
   std::map<std::string, NodeRecord> nodes_;
-  std::string nodes_text_;  ///< JSON of all names or objects; empty = to be made
+  std::string nodes_text_;  ///< of a filter call, see nodes_in_call; empty = to be made
   std::uint64_t changes_ = 0, order_ = 0, events_ = 0, rotation_ = 0;
   SchedulerLoopStats stats_;
   std::deque<double> latencies_ms_, bound_ms_;
