@@ -57,6 +57,9 @@ void add_label_priority(CLI::App& root, CommandLine& line) {
   app->add_option("--listen", o.listen, "address of all calls, probes and metrics")
       ->type_name("HOST:PORT")
       ->capture_default_str();
+  app->add_option("--metrics-bind-address", o.metrics_bind,
+                  "plain HTTP with /metrics and the probes only; empty: none")
+      ->type_name("HOST:PORT");
   app->add_option("--cert_file", o.cert_file, "PEM certificate; with --key_file: HTTPS")
       ->type_name("FILE");
   app->add_option("--key_file", o.key_file, "PEM key")->type_name("FILE");

@@ -174,13 +174,8 @@ std::string Extender::missing() {
   return cache.refused() ? std::string() : cache.missing();
 }
 
-std::vector<http::Route> routes(Extender& e) {
+std::vector<http::Route> probe_routes(Extender& e) {
   std::vector<http::Route> all;
-  add_post(e, all, "/filter", Verb::kFilter);
-  add_post(e, all, "/filter_onlyone", Verb::kFilterOnlyOne);
-  add_post(e, all, "/priority", Verb::kPrioritize);
-  add_post(e, all, "/prioritize", Verb::kPrioritize);
-  add_post(e, all, "/bind", Verb::kBind);
   add_get(all, "/healthz", [](const http::Request&) { return plain(200, ""); });
   add_get(all, "/readyz", [&e](const http::Request&) { return ready_answer(e); });
   add_get(all, "/metrics", [&e](const http::Request& request) {
@@ -191,6 +186,16 @@ std::vector<http::Route> routes(Extender& e) {
   all.push_back({.method = "*", .path = "/*", .handler = [](http::Request&&, http::Responder r) {
                    r(plain(404, "404 page not found\n"));
                  }});
+  return all;
+}
+
+std::vector<http::Route> main_routes(Extender& e) {
+  std::vector<http::Route> all = probe_routes(e);
+  add_post(e, all, "/filter", Verb::kFilter);
+  add_post(e, all, "/filter_onlyone", Verb::kFilterOnlyOne);
+  add_post(e, all, "/priority", Verb::kPrioritize);
+  add_post(e, all, "/prioritize", Verb::kPrioritize);
+  add_post(e, all, "/bind", Verb::kBind);
   return all;
 }
 

@@ -33,6 +33,9 @@ struct Extender {
   Binder binder;
 };
 
-std::vector<http::Route> routes(Extender& extender);
+/// Everything.
+std::vector<http::Route> main_routes(Extender& extender);
+/// /metrics and the probes only.
+std::vector<http::Route> probe_routes(Extender& extender);
 
 }  // namespace tessera::label_priority

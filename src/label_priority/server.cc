@@ -63,7 +63,7 @@ struct Server::Impl {
   Impl(const Options& options, KubeAccess::Find find, const Clock& clock)
       : extender(options, std::move(find), clock) {}
   Extender extender;
-  std::unique_ptr<http::Server> http;
+  std::unique_ptr<http::Server> http, metrics;
   bool stopped = false;
 };
 
@@ -84,14 +84,25 @@ Result<std::unique_ptr<Server>> Server::start(Options options, KubeAccess::Find 
                                         .cert_poll = options.cert_poll,
                                         .request_timeout = options.request_timeout,
                                         .max_connections = options.max_connections},
-                                       routes(impl->extender));
+                                       main_routes(impl->extender));
   if (!listening) return fail(listening.error().code, "--listen: " + listening.error().what);
   impl->http = std::move(*listening);
+  if (!options.metrics_bind.empty()) {
+    listening =
+        http::Server::start({.address = options.metrics_bind}, probe_routes(impl->extender));
+    if (!listening)
+      return fail(listening.error().code, "--metrics-bind-address: " + listening.error().what);
+    impl->metrics = std::move(*listening);
+  }
   impl->extender.start_cache();  // without credentials: when somebody needs it
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
 std::uint16_t Server::port() const { return impl_->http->port(); }
+
+std::uint16_t Server::metrics_port() const {
+  return impl_->metrics == nullptr ? std::uint16_t{0} : impl_->metrics->port();
+}
 
 Status Server::reload_certificate() { return impl_->http->reload_certificate(); }
 
@@ -100,6 +111,7 @@ void Server::stop() {
   impl_->stopped = true;
   impl_->extender.cache.stop();
   impl_->http->stop(kAnswersMayFinish);
+  if (impl_->metrics != nullptr) impl_->metrics->stop();
   impl_->extender.kube.close();
 }
 

@@ -18,6 +18,7 @@ namespace tessera::label_priority {
 
 struct Options {
   std::string listen = "127.0.0.1:8080";
+  std::string metrics_bind;  ///< plain HTTP with /metrics and the probes; "" = none
   std::string cert_file, key_file;
   Rules rules;
   std::string scores = "raw";  ///< or "normalised"
@@ -42,6 +43,7 @@ class Server {
                                                const Clock& clock);
   ~Server();
   std::uint16_t port() const;
+  std::uint16_t metrics_port() const;  ///< 0 when there is no such listener
   void stop();  ///< refuse new calls, finish those under way for a moment, end
   Status reload_certificate();
 
