@@ -69,6 +69,10 @@ void add_explain(CLI::App& root, CommandLine& line) {
   app->add_option("--server", o.server, "address of the running server")->capture_default_str();
   app->add_option("--certificate-authority", o.ca_file, "PEM file that the server's is checked by")
       ->type_name("FILE");
+  app->add_option("--client-certificate", o.cert_file, "PEM certificate to show to the server")
+      ->type_name("FILE");
+  app->add_option("--client-key", o.key_file, "its PEM key")->type_name("FILE");
+  app->add_option("--token-file", o.token_file, "file with the token to send")->type_name("FILE");
   app->add_flag("--insecure-skip-verify", o.insecure, "take any certificate");
   app->add_option("--limit", o.limit, "at most so many nodes")
       ->capture_default_str()

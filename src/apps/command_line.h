@@ -29,7 +29,7 @@ struct ExplainOptions {
   std::vector<std::string> words;  ///< "pod", "NAMESPACE/NAME"; empty with a file
   std::string file;                ///< "-" = standard input
   std::string server = "http://127.0.0.1:8080";
-  std::string ca_file;
+  std::string ca_file, cert_file, key_file, token_file;
   bool insecure = false, json = false;
   int limit = 50;
 };

@@ -38,6 +38,10 @@ void announce(const CommandLine& line, const service::Server& server) {
                         {"port", static_cast<int>(server.port())},
                         {"metrics_port", static_cast<int>(server.metrics_port())},
                         {"tls", line.serve.cert_file.empty() ? "no" : "yes"}});
+  if (!line.serve.extender_token_file.empty() && line.serve.extender_client_ca.empty())
+    log::warn(
+        "--extender-token-file without --extender-client-ca: kube-scheduler sends no token, "
+        "its calls are refused unless a proxy adds it");
 }
 
 void serve_until_told(service::Server& server) {

@@ -121,9 +121,13 @@ int run_explain(const ExplainOptions& options) {
   Result<client::ApiRequest> request = request_of(options);
   if (!request) return complain(request.error().what);
   obs::Metrics metrics;
-  client::ApiClient server(
-      {.server = options.server, .ca_file = options.ca_file, .insecure = options.insecure},
-      {.user_agent = "tessera/" TESSERA_VERSION, .qps = -1}, metrics);
+  client::ApiClient server({.server = options.server,
+                            .token_file = options.token_file,
+                            .ca_file = options.ca_file,
+                            .cert_file = options.cert_file,
+                            .key_file = options.key_file,
+                            .insecure = options.insecure},
+                           {.user_agent = "tessera/" TESSERA_VERSION, .qps = -1}, metrics);
   const client::ApiResponse response = server.call(std::move(*request));
   if (response.status == 0) return complain(options.server + ": " + response.message());
   json::Parser parser;

@@ -83,6 +83,12 @@ void add_listener_flags(CLI::App& app, CommandLine& line) {
   app.add_option("--cert_file", o.cert_file, "PEM certificate; with --key_file: HTTPS")
       ->type_name("FILE");
   app.add_option("--key_file", o.key_file, "PEM key")->type_name("FILE");
+  app.add_option("--extender-client-ca", o.extender_client_ca,
+                 "PEM authorities; callers of filter, bind and /v1 must show a certificate of one")
+      ->type_name("FILE");
+  app.add_option("--extender-token-file", o.extender_token_file,
+                 "or send one of these tokens, one a line; kube-scheduler cannot send one")
+      ->type_name("FILE");
   app.add_option("--metrics-bind-address", o.metrics_bind,
                  "plain HTTP with /metrics; empty or 0: only on the main address")
       ->type_name("HOST:PORT")

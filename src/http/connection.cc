@@ -127,12 +127,19 @@ bool Connection::take_step() {
 /// The header is complete: the route, and with it the limit of the body, is known before a byte of
 /// the body is kept.
 bool Connection::accept_header() {
-  const Request& request = parser_.request();
+  Request& request = parser_.request();
+  request.certificate = certificate_;
   http11_ = parser_.http11();
   keep_alive_ = parser_.keep_alive() && !draining_;
   head_request_ = request.method == "HEAD";
   match_ = router_.find(request.method, request.path, request.query);
   max_body_ = match_.route != nullptr ? match_.route->max_body : kUnroutedBody;
+  if (match_.route != nullptr && match_.route->admit) {
+    if (auto refusal = match_.route->admit(request)) {
+      refuse(std::move(*refusal));
+      return false;
+    }
+  }
   if (parser_.bad_expectation()) {
     refuse(plain_answer(417, "unsupported expectation"));
     return false;
@@ -165,7 +172,6 @@ void Connection::refuse(Response response) {
 void Connection::dispatch() {
   Request request = parser_.take();
   request.client_gone = client_gone_;
-  request.certificate = certificate_;
   parser_.reset();
   phase_ = Phase::kHandling;
   never_expire();

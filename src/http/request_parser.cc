@@ -194,7 +194,7 @@ bool RequestParser::bad_expectation() const {
   return !impl_->parser->expect.empty() && !expects_continue() && impl_->parser->http11;
 }
 const RequestParser::Fault& RequestParser::fault() const { return impl_->fault; }
-const Request& RequestParser::request() const { return impl_->parser->request; }
+Request& RequestParser::request() { return impl_->parser->request; }
 
 Request RequestParser::take() {
   Request request = std::move(impl_->parser->request);

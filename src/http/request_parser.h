@@ -44,7 +44,7 @@ class RequestParser {
   bool expects_continue() const;
   bool bad_expectation() const;
   const Fault& fault() const;
-  const Request& request() const;
+  Request& request();  ///< as far as it has come
   /// The request with its body; spare room behind the body is there.
   Request take();
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -72,6 +73,9 @@ struct Route {
   std::string path;    ///< exact, or a prefix when it ends in '*'
   std::size_t max_body = 1 << 20;
   Handler handler;
+  /// Asked when the header is there, before a byte of the body is kept; an answer is sent instead
+  /// of calling the handler, and the connection closed. Not set: everybody may.
+  std::function<std::optional<Response>(const Request& head)> admit;
   std::function<Response(std::size_t limit)> too_large;  ///< default 413 text
 };
 

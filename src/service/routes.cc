@@ -12,6 +12,7 @@
 #include "k8s/admission.h"
 #include "k8s/extender.h"
 #include "service/explain_api.h"
+#include "service/refit_api.h"
 #include "service/simulate_api.h"
 #include "service/webhook.h"
 
@@ -232,6 +233,13 @@ std::vector<http::Route> main_routes(Scheduler& s) {
                     .handler = [&s](http::Request&& q, http::Responder r) {
                       handle_simulate(s, std::move(q), r);
                     }});
+  routes.push_back({.method = "POST",
+                    .path = "/v1/refit",
+                    .max_body = kRefitMaxBody,
+                    .handler = [&s](http::Request&& q, http::Responder r) {
+                      handle_refit(s, std::move(q), r);
+                    }});
+  s.callers.guard(routes);
   return routes;
 }
 

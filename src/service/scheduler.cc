@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "base/text.h"
@@ -42,6 +43,9 @@ Scheduler::Scheduler(const ServeOptions& serve, ServePlan plan,
       live(std::make_shared<FactReader>(std::make_shared<vendors::Vendors>(std::move(plan.vendors)),
                                         std::move(plan.defaults), 1, serve.preemption == "own")),
       measures(metrics),
+      callers({.certificates = !serve.extender_client_ca.empty(),
+               .token_file = serve.extender_token_file},
+              clock, metrics),
       leader(leader_options(serve), clock),
       api(std::make_unique<client::ApiClient>(credentials, client_options(serve), metrics)),
       books(live.get()->vendors().rules(), clock, serve.reservation_ttl, metrics,
@@ -131,6 +135,7 @@ void Scheduler::start() {
   });
   if (options.self_check_interval.count() > 0)
     state.after(options.self_check_interval, [this] { checker.start(); });
+  if (!options.extender_token_file.empty()) watch_tokens();
   state.after(options.node_pass_every, [this] { node_pass(); });
   if (lease != nullptr) {
     lease->start();
@@ -138,6 +143,13 @@ void Scheduler::start() {
     state.post([this] { leader.begin(); });
   }
   caches->start();
+}
+
+void Scheduler::watch_tokens() {
+  side.after(options.cert_poll, [this] {
+    std::ignore = callers.reload();
+    watch_tokens();
+  });
 }
 
 void Scheduler::tick() {

@@ -16,6 +16,7 @@
 #include "service/books.h"
 #include "service/budgets.h"
 #include "service/caches.h"
+#include "service/caller_check.h"
 #include "service/config_reload.h"
 #include "service/events.h"
 #include "service/facts.h"
@@ -63,6 +64,7 @@ class Scheduler {
   obs::Metrics metrics;
   LiveReader live;
   Measures measures;
+  CallerCheck callers;
   Leadership leader;
   TaskThread state, scrape;
   TaskThread side;  ///< long answers that no decision may wait for: simulations
@@ -108,6 +110,7 @@ class Scheduler {
   std::uint64_t published_quotas_ = UINT64_MAX;
   void connect();
   void tick();
+  void watch_tokens();
   void wait_until(std::chrono::milliseconds limit, const std::function<bool()>& so);
   // The terms of leadership: scheduler_term.cc.
   void connect_leader();

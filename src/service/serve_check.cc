@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "policies/registry.h"
+#include "service/caller_check.h"
 #include "service/names.h"
 #include "vendors/config.h"
 
@@ -85,6 +86,19 @@ Status check_words(const ServeOptions& options) {
   return {};
 }
 
+/// Asking for a certificate takes TLS; a token takes a file that holds one.
+Status check_callers(const ServeOptions& options) {
+  if (!options.extender_client_ca.empty() && options.cert_file.empty()) {
+    return fail(Code::kInvalid,
+                "--extender-client-ca is given without --cert_file and --key_file: a client shows "
+                "its certificate over TLS only");
+  }
+  if (options.extender_token_file.empty()) return {};
+  const auto tokens = read_tokens(options.extender_token_file);
+  if (tokens) return {};
+  return fail(tokens.error().code, "--extender-token-file: " + tokens.error().what);
+}
+
 /// A Lease that is not named is watched for nothing: the process would never lead.
 Status check_leader(const ServeOptions& options) {
   if (!options.leader_elect) return {};
@@ -143,8 +157,9 @@ Result<vendors::Vendors> make_vendors(const std::string& yaml, vendors::VendorSw
 }
 
 Result<ServePlan> check_options(const ServeOptions& options) {
-  for (const Status& status : {check_selector(options.node_label_selector), check_times(options),
-                               check_words(options), check_leader(options)}) {
+  for (const Status& status :
+       {check_selector(options.node_label_selector), check_times(options), check_words(options),
+        check_leader(options), check_callers(options)}) {
     if (!status) return tl::unexpected(status.error());
   }
   Result<vendors::PolicyDefaults> defaults = find_policies(options);

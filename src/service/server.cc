@@ -40,6 +40,8 @@ Result<std::unique_ptr<Server>> Server::start(const ServeOptions& options,
                            .threads = options.http_threads,
                            .cert_file = options.cert_file,
                            .key_file = options.key_file,
+                           .tls_client_ca_file = options.extender_client_ca,
+                           .tls_client_required = false,
                            .cert_poll = options.cert_poll};
   auto listening = http::Server::start(std::move(main), main_routes(impl->scheduler));
   if (!listening) return fail(listening.error().code, "--http_bind: " + listening.error().what);
@@ -81,7 +83,11 @@ void Server::stop() {
   impl_->scheduler.stop();
 }
 
-Status Server::reload_certificate() { return impl_->http->reload_certificate(); }
+Status Server::reload_certificate() {
+  const Status tokens = impl_->scheduler.callers.reload();
+  const Status certificate = impl_->http->reload_certificate();
+  return certificate ? tokens : certificate;
+}
 
 void Server::reload_device_config() {
   if (impl_->scheduler.reload != nullptr) impl_->scheduler.reload->look();

@@ -19,6 +19,8 @@ namespace tessera::service {
 struct ServeOptions {
   std::string http_bind = "127.0.0.1:8080";
   std::string cert_file, key_file;
+  std::string extender_client_ca;   ///< callers of the extender show a certificate signed by it
+  std::string extender_token_file;  ///< or send a token of this file
   std::string scheduler_name;
   std::string node_policy = "binpack", device_policy = "spread";
   std::string priority_label{policies::kPriorityLabel};  ///< of nodes, for "label-priority"

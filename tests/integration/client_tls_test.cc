@@ -2,9 +2,6 @@
 // rotation, streams over TLS.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -15,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "certificates.h"
 #include "client/api.h"
 #include "http/server.h"
 
@@ -24,40 +22,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-struct KeyPair {
-  std::string certificate, key;
-};
-
-template <class Write>
-std::string pem_of(Write write) {
-  const std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new(BIO_s_mem()), &BIO_free);
-  write(bio.get());
-  char* data = nullptr;
-  const long size = BIO_get_mem_data(bio.get(), &data);
-  return {data, static_cast<std::size_t>(size)};
-}
-
-/// A certificate that vouches for itself, valid for an hour.
-KeyPair make_pair(const std::string& common_name) {
-  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_EC_gen("P-256"),
-                                                                &EVP_PKEY_free);
-  const std::unique_ptr<X509, decltype(&X509_free)> certificate(X509_new(), &X509_free);
-  X509_set_version(certificate.get(), 2);
-  ASN1_INTEGER_set(X509_get_serialNumber(certificate.get()), 1);
-  X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -60);
-  X509_gmtime_adj(X509_getm_notAfter(certificate.get()), 3600);
-  X509_set_pubkey(certificate.get(), key.get());
-  X509_NAME* name = X509_get_subject_name(certificate.get());
-  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
-                             reinterpret_cast<const unsigned char*>(common_name.c_str()), -1, -1,
-                             0);
-  X509_set_issuer_name(certificate.get(), name);
-  X509_sign(certificate.get(), key.get(), EVP_sha256());
-  return {pem_of([&](BIO* bio) { PEM_write_bio_X509(bio, certificate.get()); }),
-          pem_of([&](BIO* bio) {
-            PEM_write_bio_PrivateKey(bio, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
-          })};
-}
+using test::KeyPair;
+using test::make_pair;
 
 class ClientTls : public testing::Test {
  protected:
