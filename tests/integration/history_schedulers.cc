@@ -1,6 +1,9 @@
 // The stand-in for kube-scheduler in random histories.
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/text.h"
 #include "history_world.h"
 #include "json/reader.h"
 #include "json/writer.h"
@@ -11,6 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr int kMostTries = 6, kMostRefusals = 3;
+constexpr std::size_t kLargestBurst = 4;
 constexpr milliseconds kPause{5};
 
 std::string filter_body(const std::string& pod, const std::vector<std::string>& nodes) {
@@ -31,8 +35,8 @@ std::string bind_body(const HistoryPod& pod, const std::string& node) {
 }  // namespace
 
 Schedulers::Schedulers(ServerSlot& server, sim::ApiServer& api, std::vector<std::string> nodes,
-                       Record& record, int threads)
-    : server_(server), api_(api), nodes_(std::move(nodes)), record_(record) {
+                       Record& record, int threads, bool scored)
+    : server_(server), api_(api), nodes_(std::move(nodes)), record_(record), scored_(scored) {
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
 }
 
@@ -58,39 +62,61 @@ bool Schedulers::idle(milliseconds limit) {
       limit);
 }
 
+std::vector<Schedulers::Task> Schedulers::next_tasks() {
+  const std::lock_guard guard(mutex_);
+  const std::size_t most = scored_ ? 1 + random_() % kLargestBurst : 1;
+  std::vector<Task> tasks;
+  while (tasks.size() < most && !queue_.empty()) {
+    tasks.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+  }
+  if (!tasks.empty()) ++working_;
+  return tasks;
+}
+
 void Schedulers::work() {
   while (true) {
-    Task task;
     {
       const std::lock_guard guard(mutex_);
       if (stopping_) return;
-      if (!queue_.empty()) {
-        task = std::move(queue_.front());
-        queue_.pop_front();
-        ++working_;
-      }
     }
-    if (task.pod.uid.empty()) {
+    std::vector<Task> tasks = next_tasks();
+    if (tasks.empty()) {
       std::this_thread::sleep_for(kPause);
       continue;
     }
-    schedule(std::move(task));
+    std::vector<std::pair<Task, std::string>> chosen;
+    for (Task& task : tasks) {
+      const std::string node = schedule(task);
+      if (!node.empty()) chosen.emplace_back(std::move(task), node);
+    }
+    for (auto& [task, node] : chosen) bind(std::move(task), node);
     const std::lock_guard guard(mutex_);
     --working_;
   }
 }
 
-void Schedulers::schedule(Task task) {
-  std::string node;
-  const bool answered = filter(task.pod, node);
-  if (answered && !node.empty()) return bind(std::move(task), node);
+std::string Schedulers::schedule(Task& task) {
+  std::vector<std::string> fitting;
+  const bool answered = filter(task.pod, fitting);
+  if (answered && !fitting.empty()) return pick(fitting);
+  later(std::move(task), answered);
+  return {};
+}
+
+void Schedulers::later(Task task, bool answered) {
   if (++task.tries >= (answered ? kMostRefusals : kMostTries)) return;
   std::this_thread::sleep_for(kPause * task.tries);
   const std::lock_guard guard(mutex_);
   queue_.push_back(std::move(task));
 }
 
-bool Schedulers::filter(const HistoryPod& pod, std::string& node) {
+std::string Schedulers::pick(const std::vector<std::string>& nodes) {
+  const std::lock_guard guard(mutex_);
+  return nodes[random_() % nodes.size()];
+}
+
+bool Schedulers::filter(const HistoryPod& pod, std::vector<std::string>& fitting) {
   const auto object =
       api_.request("GET", fmt::format("/api/v1/namespaces/{}/pods/{}", pod.ns, pod.name));
   if (object.status != 200) return false;  // deleted meanwhile
@@ -104,23 +130,53 @@ bool Schedulers::filter(const HistoryPod& pod, std::string& node) {
     return false;
   }
   if (!(*body)["Error"].string_or("").empty()) return false;
-  (*body)["NodeNames"].for_each_element([&](json::Value name) { node = name.string_or(""); });
-  if (node.empty()) check_refusal(pod, response.body);
+  (*body)["NodeNames"].for_each_element(
+      [&](json::Value name) { fitting.emplace_back(name.string_or("")); });
+  // A pod whose Binding is under way or done is answered with its node alone.
+  const bool known = fitting.size() == 1 && (*body)["FailedNodes"].is_null_or_missing();
+  if (fitting.empty() || (scored_ && !known)) check_reasons(pod, fitting, response.body);
+  if (scored_ && fitting.size() > 1) check_scores(pod, object.body, fitting);
   return true;
 }
 
-/// Invariant 6: a reason for every candidate.
-void Schedulers::check_refusal(const HistoryPod& pod, const std::string& body) {
+/// Invariant 6: a reason for every candidate that is not answered.
+void Schedulers::check_reasons(const HistoryPod& pod, const std::vector<std::string>& fitting,
+                               const std::string& body) {
   json::Parser parser;
   const auto value = parser.parse(body);
   if (!value) return;
   for (const std::string& node : nodes_) {
     const bool told = !(*value)["FailedNodes"][node].string_or("").empty() ||
                       !(*value)["FailedAndUnresolvableNodes"][node].string_or("").empty();
-    if (!told)
-      record_.problem(
-          fmt::format("pod {} is refused without a reason for {}: {}", pod.name, node, body));
+    const bool fits = std::find(fitting.begin(), fitting.end(), node) != fitting.end();
+    if (told == fits)
+      record_.problem(fmt::format("pod {}: node {} must be answered or refused with a reason: {}",
+                                  pod.name, node, body));
   }
+}
+
+/// Either no scores at all, or one from 0 to 10 for each.
+void Schedulers::check_scores(const HistoryPod& pod, const std::string& object,
+                              const std::vector<std::string>& fitting) {
+  const client::ApiResponse response = server_.post("/prioritize", filter_body(object, fitting));
+  if (!response.ok() || response.body == "[]") return;  // a restart, or no leader yet
+  record_.count("prioritize");
+  json::Parser parser;
+  const auto list = parser.parse(response.body);
+  std::vector<std::string> hosts;
+  std::int64_t most = 0;
+  bool sound = list.has_value();
+  if (list) {
+    list->for_each_element([&](json::Value entry) {
+      hosts.emplace_back(entry["Host"].string_or(""));
+      const std::int64_t score = entry["Score"].integer().value_or(-1);
+      sound = sound && score >= 0 && score <= 10;
+      most = std::max(most, score);
+    });
+  }
+  if (!sound || hosts != fitting || (most != 10 && most != 0))
+    record_.problem(
+        fmt::format("pod {}: scores of {}: {}", pod.name, text::join(fitting, ","), response.body));
 }
 
 void Schedulers::bind(Task task, const std::string& node) {
@@ -140,8 +196,9 @@ void Schedulers::bind(Task task, const std::string& node) {
     if (!fresh && before->second != node)
       record_.problem(
           fmt::format("pod {} is bound twice: {} and {}", task.pod.name, before->second, node));
-  } else if (++task.tries < kMostTries) {
-    queue_.push_back(std::move(task));
+  } else {
+    record_.count("bind refused");
+    if (++task.tries < kMostTries) queue_.push_back(std::move(task));
   }
 }
 

@@ -1,6 +1,7 @@
 /// Invariants 1 to 6 over random histories over HTTP, with faults of the API server, agents that
 /// lie, die and lag, and restarts of the scheduler. TESSERA_SEED repeats the choices of a run;
-/// TESSERA_LONG=1 is the long campaign.
+/// TESSERA_LONG=1 is the long campaign. Once in
+/// single mode and once in scored mode.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -223,12 +224,12 @@ class Driver {
   int serial_ = 0;
 };
 
-TEST(History, InvariantsHoldOverHttpWhateverHappens) {
+void run_history(bool scored) {
   log::set_level(std::getenv("TESSERA_LOG") != nullptr ? log::Level::kDebug : log::Level::kOff);
   const std::uint64_t seed = chosen_seed();
   const std::uint64_t wanted = long_run() ? kLongEvents : kShortEvents;
   SCOPED_TRACE(fmt::format("TESSERA_SEED={} repeats the choices of this run", seed));
-  HistoryWorld world;
+  HistoryWorld world(scored);
   ASSERT_TRUE(world.start());
   Driver driver(world, seed);
   while (world.record().events() < wanted && world.record().problems().empty()) {
@@ -247,7 +248,15 @@ TEST(History, InvariantsHoldOverHttpWhateverHappens) {
   EXPECT_EQ(world.record().problems(), std::vector<std::string>{});
   EXPECT_GT(world.agents().served(), 0U);
   for (const char* kind : kKinds) EXPECT_GT(world.record().bound_with(kind), 0U) << kind;
+  if (scored) {
+    EXPECT_GT(world.record().count_of("prioritize"), 0U);
+    EXPECT_GT(world.record().count_of("bind refused"), 0U) << "bursts are to collide";
+  }
 }
+
+TEST(History, InvariantsHoldOverHttpWhateverHappens) { run_history(/*scored=*/false); }
+
+TEST(History, InvariantsHoldWhenAnyOfTheAnsweredNodesIsBound) { run_history(/*scored=*/true); }
 
 }  // namespace
 }  // namespace tessera::test

@@ -72,8 +72,12 @@ sim::AgentNode node_of_third_vendor(const std::string& name) {
   return node;
 }
 
-service::ServeOptions serve_options() {
+service::ServeOptions serve_options(bool scored) {
   service::ServeOptions options;
+  if (scored) {
+    options.answer = "scored";
+    options.tentative_ttl = milliseconds(150);  // some end before their bind comes
+  }
   options.http_bind = "127.0.0.1:0";
   options.metrics_bind = "";
   options.scheduler_name = "hami-scheduler";
@@ -114,6 +118,11 @@ std::uint64_t Record::events() const {
   std::uint64_t sum = 0;
   for (const auto& [event, count] : counts_) sum += count;
   return sum;
+}
+std::uint64_t Record::count_of(const std::string& event) const {
+  const std::lock_guard guard(mutex_);
+  const auto found = counts_.find(event);
+  return found == counts_.end() ? 0 : found->second;
 }
 std::string Record::summary() const {
   const std::lock_guard guard(mutex_);
@@ -186,8 +195,9 @@ std::string ServerSlot::metrics_page() {
 
 // ---- the world
 
-HistoryWorld::HistoryWorld()
-    : vendors_{sim::nvidia_agent(), sim::xpu_agent(), sim::ascend_agent("Ascend910B3")} {
+HistoryWorld::HistoryWorld(bool scored)
+    : scored_(scored),
+      vendors_{sim::nvidia_agent(), sim::xpu_agent(), sim::ascend_agent("Ascend910B3")} {
   api_ = std::move(*sim::ApiServer::start({.bookmark_interval = milliseconds(200)}, clock_));
   agent_client_ = std::make_unique<client::ApiClient>(client::Credentials{.server = api_->url()},
                                                       unlimited("agents"), metrics_);
@@ -231,9 +241,9 @@ bool HistoryWorld::start() {
   for (const sim::AgentNode& node : specs_)
     if (!agents_->add_node(node)) return false;
   agents_->start();
-  server_ = std::make_unique<ServerSlot>(serve_options(), api_->url(), clock_);
+  server_ = std::make_unique<ServerSlot>(serve_options(scored_), api_->url(), clock_);
   if (!server_->start()) return false;
-  schedulers_ = std::make_unique<Schedulers>(*server_, *api_, names_, record_, 4);
+  schedulers_ = std::make_unique<Schedulers>(*server_, *api_, names_, record_, 4, scored_);
   return true;
 }
 

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <set>
 #include <string>
 #include <thread>
@@ -37,6 +38,7 @@ class Record {
   std::vector<std::string> problems() const;
   void count(const std::string& event);
   std::uint64_t events() const;
+  std::uint64_t count_of(const std::string& event) const;
   std::string summary() const;  ///< "bind 210, create 300, …"
   /// Which kinds of pods were bound, by the annotations they carry.
   void bound(const std::string& object);
@@ -80,8 +82,10 @@ class ServerSlot {
 /// refused comes back a few times.
 class Schedulers {
  public:
+  /// scored: binds to any of the nodes that a filter call answers, several filter calls before the
+  /// first bind of a burst.
   Schedulers(ServerSlot& server, sim::ApiServer& api, std::vector<std::string> nodes,
-             Record& record, int threads);
+             Record& record, int threads, bool scored);
   ~Schedulers();
   void add(HistoryPod pod);
   /// True once nobody works and nothing waits.
@@ -93,17 +97,26 @@ class Schedulers {
     int tries = 0;
   };
   void work();
-  void schedule(Task task);
-  /// The node, "" = nowhere; false: no sound answer, to be tried again.
-  bool filter(const HistoryPod& pod, std::string& node);
-  void check_refusal(const HistoryPod& pod, const std::string& body);
+  std::vector<Task> next_tasks();
+  /// The node to bind to, "" = none this time.
+  std::string schedule(Task& task);
+  void later(Task task, bool answered);
+  /// The nodes that fit; false: no sound answer, to be tried again.
+  bool filter(const HistoryPod& pod, std::vector<std::string>& fitting);
+  void check_reasons(const HistoryPod& pod, const std::vector<std::string>& fitting,
+                     const std::string& body);
+  void check_scores(const HistoryPod& pod, const std::string& object,
+                    const std::vector<std::string>& fitting);
+  std::string pick(const std::vector<std::string>& nodes);
   void bind(Task task, const std::string& node);
 
   ServerSlot& server_;
   sim::ApiServer& api_;
   const std::vector<std::string> nodes_;
   Record& record_;
+  const bool scored_;
   std::mutex mutex_;
+  std::mt19937_64 random_{std::random_device{}()};
   std::deque<Task> queue_;
   std::map<std::string, std::string> bound_;  ///< uid -> node, of binds that were answered well
   int working_ = 0;
@@ -113,7 +126,7 @@ class Schedulers {
 
 class HistoryWorld {
  public:
-  HistoryWorld();
+  explicit HistoryWorld(bool scored = false);
   ~HistoryWorld();
 
   static constexpr std::chrono::milliseconds kLockTimeout{4'000};
@@ -144,6 +157,7 @@ class HistoryWorld {
   void audit_locks();
   std::string list(const std::string& path);
 
+  const bool scored_;
   SystemClock clock_;
   obs::Metrics metrics_;
   Record record_;
