@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <string>
 
 #include "json/reader.h"
@@ -198,6 +200,20 @@ TEST(Ours, NamesAlone) {
             R"({"Nodes":null,"NodeNames":["aa","bare","ghost"],"FailedNodes":null,)"
             R"("FailedAndUnresolvableNodes":null,"Error":""})"
             "\n");
+}
+
+TEST(Ours, TheWorkedExampleOfThePage) {
+  std::ifstream file(TESSERA_SOURCE_DIR "/docs/label-priority.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  const std::string begin = "```json\n";
+  const std::size_t from = page.find(begin);
+  ASSERT_NE(from, std::string::npos);
+  const std::size_t at = from + begin.size();
+  const std::string body = page.substr(at, page.find("\n```", at) - at);
+  for (const Verb verb : {Verb::kFilter, Verb::kOnlyOne, Verb::kPrioritize}) {
+    const std::string shown = "```\n" + ours(verb, body) + "```";
+    EXPECT_NE(page.find(shown), std::string::npos) << shown;
+  }
 }
 
 TEST(Ours, AnotherLabel) {

@@ -2,6 +2,7 @@
 not at all pods land on 20, by full nodes and by names; with a wrong verb the scores never arrive and nobody says so but check-config."""
 import json
 import pathlib
+import re
 import subprocess
 
 import yaml
@@ -96,6 +97,14 @@ def test_pods_land_on_the_largest_label(cluster):
     start_extender(cluster, "--compat")
     start_scheduler(cluster, nodeCacheCapable=False)
     assert landed(cluster, "compat", 2) == ["twenty"] * 2
+
+
+def test_every_flag_is_in_the_page():
+    shown = subprocess.run([str(TESSERA), "label-priority", "--help"], capture_output=True, text=True, timeout=30).stdout
+    said = set(re.findall(r"^  (?:-\w,)?(--[A-Za-z_-]+)", shown, re.M)) - {"--help"}
+    rows = [line.split("|")[1] for line in (ROOT / "docs" / "label-priority.md").read_text().splitlines() if line.startswith("| `--")]
+    table = set(re.findall(r"`(--[A-Za-z_-]+)`", "".join(rows)))
+    assert said and table == said, f"not in the page: {said - table}; not in the program: {table - said}"
 
 
 def test_a_wrong_verb_is_silent_but_for_check_config(cluster):
