@@ -173,5 +173,13 @@ TEST(BindResult, IsOneField) {
   EXPECT_EQ(encode_bind_result("a \"b\""), R"({"Error":"a \"b\""})");
 }
 
+TEST(HostPriorities, AreABareArrayWithAnEntryForEveryHost) {
+  const std::vector<std::string_view> hosts = {"n1", "a \"b\"", "n3"};
+  const std::vector<std::int64_t> scores = {0, 10, 7};
+  EXPECT_EQ(encode_host_priorities(hosts, scores),
+            R"([{"Host":"n1","Score":0},{"Host":"a \"b\"","Score":10},{"Host":"n3","Score":7}])");
+  EXPECT_EQ(encode_host_priorities({}, {}), "[]");
+}
+
 }  // namespace
 }  // namespace tessera::k8s
