@@ -2,6 +2,7 @@
 
 #include "core/fitter.h"
 #include "core/place_order.h"
+#include "core/prefetch.h"
 
 namespace tessera::core {
 
@@ -25,6 +26,8 @@ Outcome place(const Cluster& cluster, const Request& request, std::span<const No
   std::optional<Best> best;
   for (std::uint32_t i = 0; i < candidates.size(); ++i) {
     const NodeId node = candidates[i];
+    if (i + 1 < candidates.size() && candidates[i + 1].v < cluster.node_count())
+      prefetch_cards(cluster.node(candidates[i + 1]));
     if (!fitter.fit(node)) {
       outcome.rejected.push_back({i, fitter.reject()});
       continue;

@@ -7,7 +7,7 @@
 
 #include "core/candidates.h"
 #include "core/core_test_builders.h"
-#include "core/place_property_index.h"
+#include "core/place_index_test_witness.h"
 
 namespace tessera::core::testing {
 namespace {

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "core/place_property_index.h"
+#include "core/place_index_test_witness.h"
 #include "core/place_property_world.h"
 
 namespace tessera::core {

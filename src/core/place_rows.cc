@@ -5,6 +5,8 @@
 #include <thread>
 #include <utility>
 
+#include "core/prefetch.h"
+
 namespace tessera::core {
 namespace {
 
@@ -97,7 +99,10 @@ void PlaceRows::work_out(const Cluster& cluster, const Threads& threads) {
   const std::size_t useful = changed_.size() / std::max<std::size_t>(threads.nodes_each, 1);
   const std::size_t count = std::clamp<std::size_t>(useful, 1, std::max(threads.count, 1U));
   const auto part = [&](Fitter& fitter, std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) look(fitter, changed_[i], verdicts_[i]);
+    for (std::size_t i = begin; i < end; ++i) {
+      if (i + 1 < end) prefetch_cards(cluster.node(changed_[i + 1]));
+      look(fitter, changed_[i], verdicts_[i]);
+    }
   };
   std::vector<std::thread> helpers;
   const auto bound = [&](std::size_t n) { return changed_.size() * n / count; };
