@@ -177,7 +177,7 @@ TEST_F(ProtocolTest, Case66AnUnknownPolicyIsRefusedAtTheStartWithTheValidOnes) {
   auto server = service::Server::start(options_, {.server = api_->url()}, clock_);
   ASSERT_FALSE(server);
   EXPECT_EQ(server.error().what,
-            "--node-scheduler-policy: \"bin-pack\" is none of: binpack, spread");
+            "--node-scheduler-policy: \"bin-pack\" is none of: binpack, spread, label-priority");
   options_.node_policy = "spread";
   options_.device_policy = "foo";
   server = service::Server::start(options_, {.server = api_->url()}, clock_);
