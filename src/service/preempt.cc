@@ -16,6 +16,14 @@ constexpr std::chrono::milliseconds kSecondCallWithin{500};
 constexpr std::chrono::seconds kUrgeAgainAfter{5};
 constexpr std::size_t kRememberPauses = 10'000;
 
+/// Quick to say no, which is the usual answer where all have one priority.
+bool somebody_below(const Books& books, std::int64_t priority) {
+  return std::any_of(books.pods().begin(), books.pods().end(), [&](const auto& entry) {
+    const PodFact& fact = entry.second.fact;
+    return fact.priority < priority && !fact.node.empty() && !fact.finished;
+  });
+}
+
 std::vector<NodeId> curable(const core::Outcome& outcome, const std::vector<NodeId>& candidates) {
   std::vector<NodeId> nodes;
   for (const core::Outcome::Rejected& rejected : outcome.rejected) {
@@ -70,6 +78,7 @@ void Preemption::refused(const k8s::Pod& pod, const core::Request& request,
   if (const auto found = jobs_.find(pod.uid); found != jobs_.end())
     return refused_again(JobPtr(found->second), candidates);
   if (pod.never_preempts || pod.terminating || !p_.leader.leads()) return;
+  if (!somebody_below(p_.books, pod.priority) || pauses(pod.uid)) return;
   const std::vector<NodeId> nodes = curable(outcome, candidates);
   const EvictablePods evictable = evictable_on(
       p_.books, p_.budgets, nodes,
@@ -92,6 +101,13 @@ void Preemption::refused(const k8s::Pod& pod, const core::Request& request,
   begin(pod, request, nodes, *plan);
 }
 
+bool Preemption::pauses(const std::string& uid) {
+  const auto pause = pauses_.find(uid);
+  if (pause == pauses_.end() || p_.clock.mono() >= pause->second.not_before) return false;
+  pause->second.ask_again = true;
+  return true;
+}
+
 /// False: not now. Who is turned away by a limit is woken when it may try.
 bool Preemption::may_begin(const k8s::Pod& pod, const std::vector<NodeId>& candidates) {
   const MonoTime now = p_.clock.mono();
@@ -99,10 +115,6 @@ bool Preemption::may_begin(const k8s::Pod& pod, const std::vector<NodeId>& candi
   Pause& pause = pauses_[pod.uid];
   const bool alone = !pod.nominated_node.empty() && candidates.size() == 1;
   if (alone && now - std::exchange(pause.alone_at, now) > kSecondCallWithin) return false;
-  if (now < pause.not_before) {
-    pause.ask_again = true;
-    return false;
-  }
   if (bucket_.take(now)) return true;
   count("limited");
   pause.not_before = now + bucket_.wait(now);
@@ -230,7 +242,9 @@ void Preemption::ask_again() {
     if (!pause.ask_again || now < pause.not_before) continue;
     pause.ask_again = false;
     const PodRecord* pod = p_.books.pod(uid);
-    if (pod != nullptr && pod->fact.node.empty() && !jobs_.contains(uid)) p_.waker.urge(uid);
+    const bool waits = pod != nullptr && pod->fact.node.empty() &&
+                       p_.books.cluster().hold({uid}) == nullptr && !jobs_.contains(uid);
+    if (waits) p_.waker.urge(uid);
   }
 }
 

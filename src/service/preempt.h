@@ -105,6 +105,7 @@ class Preemption {
   };
 
   // preempt.cc: when it begins and ends
+  bool pauses(const std::string& uid);
   bool may_begin(const k8s::Pod& pod, const std::vector<NodeId>& candidates);
   void refused_again(const JobPtr& job, const std::vector<NodeId>& candidates);
   bool leave_out(const std::string& uid) const { return victims_.contains(uid); }

@@ -1,9 +1,10 @@
 """Preemption with the real kube-scheduler: our own, with the rights of the manifests, priorities and a PodDisruptionBudget; and the
 preempt verb where CPU is short as well."""
 import json
+import signal
 import time
 
-from cluster import ROOT, pod, read, refusal, running, wait_for
+from cluster import ROOT, events, pod, read, refusal, running, wait_for
 
 CARD = 81920
 
@@ -136,3 +137,26 @@ def test_the_verb_completes_victims_where_cpu_is_short_too(cluster):
     assert evicted(cluster) == set(), "kube-scheduler deletes them itself"
     broken, _ = cluster.violations()
     assert broken == []
+
+
+def test_killed_half_way_the_successor_goes_on_and_nobody_steals_the_room(cluster):
+    cluster.scheduler_config = {"podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 2}
+    cluster.start(nodes=1, devices=1, flags=("--preemption=own",))
+    priority_class(cluster, "mid", 50)
+    priority_class(cluster, "high", 1000)
+    low = ranked("low", gpu=1, mem=60000)
+    low["spec"]["terminationGracePeriodSeconds"] = 600
+    create(cluster, low)
+    running(cluster, "low")
+    cluster.end("agents")  # and with them the kubelet: whoever is evicted takes its time
+    create(cluster, ranked("winner", rank="high", gpu=1, mem=60000))
+    wait_for("low is on its way out", lambda: read(cluster, "low").metadata.deletion_timestamp, 30)
+    cluster.end("tessera", signal.SIGKILL)
+    create(cluster, ranked("thief", rank="mid", gpu=1, mem=60000))
+    cluster.start_tessera("--preemption=own")
+    wait_for("the preemption is taken up", lambda: metric(cluster, 'tessera_preemption_attempts_total{result="resumed"}') == 1, 30)
+    wait_for("thief is refused by a filter call",
+             lambda: any("CardInsufficientMemory" in e.message for e in events(cluster, "thief", "FilteringFailed")), 60)
+    cluster.core.delete_namespaced_pod("low", "default", grace_period_seconds=0)
+    wait_for("winner is bound", lambda: read(cluster, "winner").spec.node_name, 10)
+    assert not read(cluster, "thief").spec.node_name
