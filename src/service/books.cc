@@ -22,7 +22,7 @@ std::string key_of(std::string_view ns, std::string_view name) {
 
 bool same_spec(const core::NodeSpec& a, const core::NodeSpec& b) {
   return a.devices == b.devices && a.offered == b.offered && a.cordoned == b.cordoned &&
-         a.links == b.links && a.traits == b.traits;
+         a.links == b.links && a.traits == b.traits && a.label_priority == b.label_priority;
 }
 
 bool same_grants(const core::Allocation& a, const core::Allocation& b) {
