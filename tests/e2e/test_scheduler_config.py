@@ -62,7 +62,7 @@ def test_what_is_rendered_starts_kube_scheduler_and_pods_land(cluster):
     # scored: kube-scheduler asks for scores
     cluster.start_tessera("--answer=scored")
     knows_the_nodes(cluster, 4)
-    scored = render(cluster, "scored.yaml", "--scored")
+    scored = render(cluster, "scored.yaml", "--scored", "--preempt")
     done = check(scored, "--answer=scored")
     assert (done.returncode, done.stdout) == (0, f"{scored}: in order\n")
     done = check(single, "--answer=scored")

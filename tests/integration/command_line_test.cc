@@ -197,19 +197,27 @@ struct WrongRow {
   const char* part;
 };
 TEST(CommandLine, WhatIsWrongIsNamedAboveTheUsage) {
-  const WrongRow rows[] = {{{"serve", "--no-such-flag"}, "--no-such-flag"},
-                           {{"serve", "--scheduler_name=x"}, "--scheduler_name"},
-                           {{"serve", "--node-lock-timeout=30"}, "--node-lock-timeout"},
-                           {{"serve", "--kube-qps=fast"}, "--kube-qps"},
-                           {{"serve", "--write-node-label=never"}, "binding, patch"},
-                           {{"demo", "--nodes=0"}, "--nodes"},
-                           {{"check-config"}, "FILE or --scheduler-config"},
-                           {{"explain"}, "NAMESPACE/NAME"},
-                           {{"explain", "pod"}, "NAMESPACE/NAME"},
-                           {{"explain", "node", "a"}, "NAMESPACE/NAME"},
-                           {{"explain", "-f", "x", "pod", "a/b"}, "NAMESPACE/NAME"},
-                           {{"explain", "pod", "a/b", "--limit=0"}, "--limit"},
-                           {{}, "subcommand"}};
+  const WrongRow rows[] = {
+      {{"serve", "--no-such-flag"}, "--no-such-flag"},
+      {{"serve", "--scheduler_name=x"}, "--scheduler_name"},
+      {{"serve", "--node-lock-timeout=30"}, "--node-lock-timeout"},
+      {{"serve", "--kube-qps=fast"}, "--kube-qps"},
+      {{"serve", "--write-node-label=never"}, "binding, patch"},
+      {{"demo", "--nodes=0"}, "--nodes"},
+      {{"check-config"}, "FILE or --scheduler-config"},
+      {{"check-config", "--scheduler-config=x", "--extender=kube"}, "i-scheduler-extender"},
+      {{"check-config", "f", "--answer=both"}, "single, scored"},
+      {{"check-config", "f", "--kube-version=latest"}, "--kube-version"},
+      {{"check-config", "f", "--nodes-form=full"}, "simulate, live"},
+      {{"render"}, "subcommand"},
+      {{"render", "scheduler-config", "--single", "--scored"}, "--scored"},
+      {{"render", "scheduler-config", "--kube-version=2.1"}, "2.1"},
+      {{"explain"}, "NAMESPACE/NAME"},
+      {{"explain", "pod"}, "NAMESPACE/NAME"},
+      {{"explain", "node", "a"}, "NAMESPACE/NAME"},
+      {{"explain", "-f", "x", "pod", "a/b"}, "NAMESPACE/NAME"},
+      {{"explain", "pod", "a/b", "--limit=0"}, "--limit"},
+      {{}, "subcommand"}};
   for (const WrongRow& row : rows) {
     const CommandLine line = parse(row.arguments);
     EXPECT_EQ(line.command, Command::kExit) << row.part;
@@ -240,6 +248,57 @@ TEST(CommandLine, DemoAndCheckConfig) {
   EXPECT_EQ(demo.demo.kubeconfig_out, "k");
   EXPECT_EQ(parse({"check-config", "f.yaml"}).config_file, "f.yaml");
   EXPECT_EQ(parse({"version"}).command, Command::kVersion);
+}
+
+TEST(CommandLine, RenderSchedulerConfig) {
+  const CommandLine line =
+      parse({"render", "scheduler-config", "--kube-version=v1.27.3+k3s1", "--scored",
+             "--device-config=c.yaml", "--enable-ascend", "--url=https://s:1", "--tls-ca=ca",
+             "--node-lock-retry-timeout=1m", "--leader-elect", "--scheduler-name=mine", "--preempt",
+             "--kubeconfig=k"});
+  ASSERT_EQ(line.command, Command::kRender) << line.message;
+  const setup::RenderOptions& o = line.setup.render;
+  EXPECT_EQ(o.kube_minor, 27);
+  EXPECT_EQ(o.offer.answer, setup::Answer::kScored);
+  EXPECT_EQ(line.device_config_file, "c.yaml");
+  EXPECT_TRUE(line.serve.vendor_switches.ascend);
+  EXPECT_EQ(o.url, "https://s:1");
+  EXPECT_EQ(o.ca_file, "ca");
+  EXPECT_EQ(o.offer.lock_wait, milliseconds(60'000));
+  EXPECT_EQ(o.offer.lease_name, "mine") << "the scheduler's name, when nothing else is said";
+  EXPECT_EQ(o.offer.lease_namespace, "kube-system");
+  EXPECT_TRUE(o.preempt);
+  EXPECT_EQ(o.kubeconfig, "k");
+
+  const CommandLine plain = parse({"render", "scheduler-config"});
+  ASSERT_EQ(plain.command, Command::kRender) << plain.message;
+  EXPECT_EQ(plain.setup.render.kube_minor, setup::kTestedMinor);
+  EXPECT_EQ(plain.setup.render.offer.scheduler_name, "hami-scheduler");
+  EXPECT_EQ(plain.setup.render.offer.answer, setup::Answer::kSingle);
+  EXPECT_EQ(plain.setup.render.offer.lock_wait, plain.serve.node_lock_retry_timeout);
+  const CommandLine labels = parse({"render", "scheduler-config", "--label-priority"});
+  EXPECT_EQ(labels.setup.render.offer.program, setup::Program::kLabelPriority);
+  EXPECT_EQ(labels.setup.render.offer.scheduler_name, "i-scheduler-extender");
+}
+
+TEST(CommandLine, CheckOfASchedulersConfig) {
+  const CommandLine line =
+      parse({"check-config", "--scheduler-config=s.yaml", "--extender=hami", "--answer=scored",
+             "--nodes-form=live", "--kube-version=1.30", "--leader-elect=true",
+             "--leader-elect-resource-name=l", "--leader-elect-resource-namespace=n"});
+  ASSERT_EQ(line.command, Command::kCheckConfig) << line.message;
+  const setup::Offer& offer = line.setup.render.offer;
+  EXPECT_EQ(line.setup.scheduler_config, "s.yaml");
+  EXPECT_EQ(offer.program, setup::Program::kHami);
+  EXPECT_EQ(offer.answer, setup::Answer::kScored);
+  EXPECT_TRUE(offer.live_nodes);
+  EXPECT_EQ(offer.kube_minor, 30);
+  EXPECT_EQ(offer.scheduler_name, "") << "not told";
+  EXPECT_EQ(offer.lease_name, "l");
+  EXPECT_EQ(offer.lease_namespace, "n");
+  const CommandLine bare = parse({"check-config", "--scheduler-config", "s.yaml"});
+  EXPECT_FALSE(bare.setup.render.offer.kube_minor.has_value());
+  EXPECT_EQ(bare.setup.render.offer.program, setup::Program::kServe);
 }
 
 TEST(CommandLine, ExplainAndVendors) {
