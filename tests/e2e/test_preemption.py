@@ -152,8 +152,8 @@ def test_killed_half_way_the_successor_goes_on_and_nobody_steals_the_room(cluste
     create(cluster, ranked("winner", rank="high", gpu=1, mem=60000))
     wait_for("low is on its way out", lambda: read(cluster, "low").metadata.deletion_timestamp, 30)
     cluster.end("tessera", signal.SIGKILL)
-    create(cluster, ranked("thief", rank="mid", gpu=1, mem=60000))
     cluster.start_tessera("--preemption=own")
+    create(cluster, ranked("thief", rank="mid", gpu=1, mem=60000))
     wait_for("the preemption is taken up", lambda: metric(cluster, 'tessera_preemption_attempts_total{result="resumed"}') == 1, 30)
     wait_for("thief is refused by a filter call",
              lambda: any("CardInsufficientMemory" in e.message for e in events(cluster, "thief", "FilteringFailed")), 60)
