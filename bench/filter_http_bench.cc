@@ -4,20 +4,22 @@
 // predecessor was deleted before, outside the timing. Beside it the machine's floor: the same
 // number of bytes there and back with nothing in between.
 //   filter_http_bench [--program=build/tessera] [--runs=5] [--calls=5000] [--warm-up=500]
-//   [--nodes=1000] [--pods-per-node=4]
+//   [--nodes=1000] [--pods-per-node=4] [--init-containers=0] [--against=0]
 //                     [--node-policy=binpack] [--device-policy=spread] [--pause-us=1000]
 //   [--pairs=0] [--scrape-ms=1000] [--scored=0]
 // With --pairs=N instead of the runs: N times a server without events, scrapes and self-check, then
 // one with all of them (a page of metrics every --scrape-ms, 0 = one after the other), and the
-// ratio of their p99. With --scored=1 the server answers all nodes that fit, and every filter call
-// is followed by a prioritize call for the same pod and nodes, as kube-scheduler makes it.
+// ratio of their p99. With --against=N: two clusters that differ in nothing but their pods per
+// node, the times of two pod events and a filter call together, and the ratio of their medians.
+// With --scored=1 the server answers all nodes that fit, and every filter call is followed by a
+// prioritize call for the same pod and nodes, as kube-scheduler makes it.
+//   Case 185: --pods-per-node=8 --init-containers=3
+//   Case 186: --nodes=5000 --pods-per-node=2 --against=8 --calls=1000
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,39 +27,37 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/text.h"
-#include "child_process.h"
 #include "http/server.h"
 #include "http_load.h"
-#include "json/reader.h"
-#include "json/writer.h"
-#include "sim/api_server.h"
-#include "sim/scenario_objects.h"
+#include "stage.h"
 
 namespace tessera::bench {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::int64_t kCards = 8, kCardMemory = 81'920, kPodMemory = 2'000, kPodCores = 10;
-constexpr std::string_view kPods = "/api/v1/namespaces/default/pods";
-
 struct Options {
-  std::string program;
-  std::int64_t runs = 5, calls = 5000, warm_up = 500, nodes = 1000, pods_per_node = 4;
+  StageOptions stage;
+  std::int64_t runs = 5, calls = 5000, warm_up = 500;
   std::int64_t pause_us = 1000;
   std::int64_t pairs = 0, scrape_ms = 1000, scored = 0;
-  std::string node_policy = "binpack", device_policy = "spread";
+  std::int64_t against = 0;  // pods per node of the second cluster
 };
 
 Status set_option(Options& options, std::string_view name, std::string_view value) {
   const std::pair<std::string_view, std::int64_t*> numbers[] = {
-      {"runs", &options.runs},         {"calls", &options.calls},
-      {"nodes", &options.nodes},       {"warm-up", &options.warm_up},
-      {"pause-us", &options.pause_us}, {"pods-per-node", &options.pods_per_node},
-      {"pairs", &options.pairs},       {"scrape-ms", &options.scrape_ms},
-      {"scored", &options.scored}};
+      {"runs", &options.runs},
+      {"calls", &options.calls},
+      {"warm-up", &options.warm_up},
+      {"pause-us", &options.pause_us},
+      {"pairs", &options.pairs},
+      {"scrape-ms", &options.scrape_ms},
+      {"scored", &options.scored},
+      {"against", &options.against},
+      {"nodes", &options.stage.nodes},
+      {"pods-per-node", &options.stage.pods_per_node},
+      {"init-containers", &options.stage.init_containers}};
   for (const auto& [key, target] : numbers) {
     if (key != name) continue;
     const auto number = text::parse_int(value, 64);
@@ -67,9 +67,9 @@ Status set_option(Options& options, std::string_view name, std::string_view valu
     return {};
   }
   const std::pair<std::string_view, std::string*> words[] = {
-      {"program", &options.program},
-      {"node-policy", &options.node_policy},
-      {"device-policy", &options.device_policy}};
+      {"program", &options.stage.program},
+      {"node-policy", &options.stage.node_policy},
+      {"device-policy", &options.stage.device_policy}};
   for (const auto& [key, target] : words) {
     if (key != name) continue;
     *target = value;
@@ -80,10 +80,6 @@ Status set_option(Options& options, std::string_view name, std::string_view valu
 
 Result<Options> parse_options(int count, char** words) {
   Options options;
-  // In the build tree the program is one folder up.
-  options.program =
-      (std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "tessera")
-          .string();
   for (int i = 1; i < count; ++i) {
     const std::string_view word = words[i];
     const auto equals = word.find('=');
@@ -96,136 +92,6 @@ Result<Options> parse_options(int count, char** words) {
     }
   }
   return options;
-}
-
-std::string node_name(std::int64_t n) { return fmt::format("node-{:05}", n); }
-std::string card_id(std::int64_t n, std::int64_t card) {
-  return fmt::format("GPU-5a1c7e90-0000-4000-8000-{:011}{}", n, card);
-}
-
-sim::ScenarioNode make_node(std::int64_t n) {
-  sim::ScenarioNode node;
-  node.name = node_name(n);
-  for (std::int64_t i = 0; i < kCards; ++i) {
-    core::Device card;
-    card.id = card_id(n, i);
-    card.index = static_cast<std::uint32_t>(i);
-    card.slots = 10;
-    card.memory = {kCardMemory};
-    card.cores = {100};
-    card.model = "NVIDIA-NVIDIA H100 80GB HBM3";
-    card.mode = "hami-core";
-    card.numa = static_cast<std::uint32_t>(i / 4);
-    card.healthy = true;
-    card.vendor = VendorId{0};
-    node.devices.push_back(std::move(card));
-  }
-  return node;
-}
-
-sim::ScenarioPod make_pod(std::string name) {
-  sim::ScenarioPod pod;
-  pod.name = std::move(name);
-  pod.containers.push_back({"app",
-                            {{"nvidia.com/gpu", "1"},
-                             {"nvidia.com/gpumem", std::to_string(kPodMemory)},
-                             {"nvidia.com/gpucores", std::to_string(kPodCores)}}});
-  return pod;
-}
-
-/// The cluster and the calls that change it.
-class Stage {
- public:
-  explicit Stage(const Options& options) : options_(options) {
-    scenario_.node_policy = options.node_policy;
-    scenario_.device_policy = options.device_policy;
-  }
-
-  Status fill() {
-    auto api = sim::ApiServer::start({}, clock_);
-    if (!api) return tl::unexpected(api.error());
-    api_ = std::move(*api);
-    for (std::int64_t n = 0; n < options_.nodes; ++n) {
-      scenario_.nodes.push_back(make_node(n));
-      if (auto status =
-              create("/api/v1/nodes", sim::node_object(scenario_, scenario_.nodes.back()));
-          !status)
-        return status;
-      names_.push_back(node_name(n));
-    }
-    for (std::int64_t i = 0; i < options_.nodes * options_.pods_per_node; ++i) {
-      auto pod = make_pod(fmt::format("running-{:06}", i));
-      const std::int64_t n = i % options_.nodes;
-      pod.node = node_name(n);
-      pod.cards = {{sim::ScenarioPod::Held{.id = card_id(n, i / options_.nodes % kCards)}}};
-      const auto uid = fmt::format("running-uid-{:06}", i);
-      if (auto status = create(kPods, sim::pod_object(scenario_, pod, uid)); !status) return status;
-    }
-    return {};
-  }
-
-  const std::vector<std::string>& names() const { return names_; }
-  std::string kubeconfig() const { return api_->kubeconfig(); }
-
-  /// The predecessor goes, the next pod comes; gives the body of its filter call.
-  Result<std::string> next_call() {
-    if (serial_ > 0) {
-      const auto gone = api_->request("DELETE", fmt::format("{}/asking-{}", kPods, serial_));
-      if (gone.status != 200) return fail(Code::kInternal, "delete of a pod: " + gone.body);
-    }
-    ++serial_;
-    const auto name = fmt::format("asking-{}", serial_);
-    auto made = api_->request("POST", kPods, sim::pod_object(scenario_, make_pod(name), ""));
-    if (made.status != 201) return fail(Code::kInternal, "create of a pod: " + made.body);
-    json::Writer w;
-    w.begin_object().key("Pod").raw(made.body).key("Nodes").null().key("NodeNames").begin_array();
-    for (const auto& node : names_) w.string(node);
-    w.end_array().end_object();
-    return std::move(w).take();
-  }
-
- private:
-  Status create(std::string_view path, const std::string& object) {
-    const auto answer = api_->request("POST", path, object);
-    if (answer.status == 201) return {};
-    return fail(Code::kInternal, fmt::format("POST {}: {}", path, answer.body));
-  }
-
-  const Options& options_;
-  SystemClock clock_;
-  sim::Scenario scenario_;
-  std::unique_ptr<sim::ApiServer> api_;
-  std::vector<std::string> names_;
-  std::int64_t serial_ = 0;
-};
-
-/// One entry from 0 to 10 for every host, the best one 10.
-Status check_scores(const LoadClient::Answer& answer, const std::vector<std::string>& hosts) {
-  json::Parser parser;
-  const auto list = parser.parse(answer.body);
-  if (answer.status != 200 || !list)
-    return fail(Code::kInternal, fmt::format("prioritize: {} {}", answer.status, answer.body));
-  std::size_t at = 0;
-  std::int64_t best = -1;
-  bool sound = true;
-  list->for_each_element([&](json::Value entry) {
-    const std::int64_t score = entry["Score"].integer().value_or(-1);
-    sound = sound && at < hosts.size() && entry["Host"].string_or("") == hosts[at++] &&
-            score >= 0 && score <= 10;
-    best = std::max(best, score);
-  });
-  if (sound && at == hosts.size() && best == 10) return {};
-  return fail(Code::kInternal, "prioritize answers amiss: " + answer.body.substr(0, 400));
-}
-
-Status check_answer(const LoadClient::Answer& answer, std::size_t nodes) {
-  json::Parser parser;
-  const auto read = parser.parse(answer.body);
-  if (answer.status != 200 || !read) {
-    return fail(Code::kInternal, fmt::format("filter: {} {}", answer.status, answer.body));
-  }
-  if ((*read)["NodeNames"].size() == nodes && (*read)["Error"].string_or("?").empty()) return {};
-  return fail(Code::kInternal, "filter placed nothing: " + answer.body.substr(0, 400));
 }
 
 void pause(const Options& options) {
@@ -292,46 +158,6 @@ Result<Latencies> measure_floor(const Options& options, const Run& like) {
   return times;
 }
 
-Status wait_ready(std::uint16_t port) {
-  const auto end = std::chrono::steady_clock::now() + 60s;
-  while (std::chrono::steady_clock::now() < end) {
-    auto client = LoadClient::connect(port);
-    if (client) {
-      const auto answer = (*client)->exchange(get("/readyz"));
-      if (answer && answer->status == 200) return {};
-    }
-    std::this_thread::sleep_for(20ms);
-  }
-  return fail(Code::kUnavailable, "the server was not ready after 60 s");
-}
-
-/// A server on the stage's cluster, ready.
-struct Served {
-  std::unique_ptr<ChildProcess> child;
-  std::uint16_t port = 0, metrics_port = 0;
-};
-
-Result<Served> serve(const Options& options, const Folder& folder, const std::string& log,
-                     const std::vector<std::string>& more) {
-  std::vector<std::string> command = {options.program,
-                                      "serve",
-                                      "--kubeconfig=" + folder.file("kubeconfig"),
-                                      "--http_bind=127.0.0.1:0",
-                                      "--metrics-bind-address=127.0.0.1:0",
-                                      "--scheduler-name=hami-scheduler",
-                                      "--node-scheduler-policy=" + options.node_policy,
-                                      "--gpu-scheduler-policy=" + options.device_policy};
-  command.insert(command.end(), more.begin(), more.end());
-  auto child = ChildProcess::start(command, folder.file(log));
-  if (!child) return tl::unexpected(child.error());
-  const auto port = (*child)->announced_port();
-  if (!port) return tl::unexpected(port.error());
-  const auto metrics_port = (*child)->announced_port("metrics_port");
-  if (!metrics_port) return tl::unexpected(metrics_port.error());
-  if (auto status = wait_ready(*port); !status) return tl::unexpected(status.error());
-  return Served{std::move(*child), *port, *metrics_port};
-}
-
 /// Fetches pages of metrics until it is stopped.
 class Scraper {
  public:
@@ -378,7 +204,7 @@ Status run_pairs(const Options& options, Stage& stage, const Folder& folder) {
   for (std::int64_t i = 0; i < options.pairs; ++i) {
     Latencies quiet;
     {
-      const auto served = serve(options, folder, fmt::format("quiet-{}", i),
+      const auto served = serve(stage, folder, fmt::format("quiet-{}", i),
                                 {"--events=false", "--self-check-interval=0s"});
       if (!served) return tl::unexpected(served.error());
       auto run = measure_filter(options, stage, served->port);
@@ -386,7 +212,7 @@ Status run_pairs(const Options& options, Stage& stage, const Folder& folder) {
       quiet = std::move(run->filter);
     }
     const auto served =
-        serve(options, folder, fmt::format("observed-{}", i), {"--self-check-interval=1s"});
+        serve(stage, folder, fmt::format("observed-{}", i), {"--self-check-interval=1s"});
     if (!served) return tl::unexpected(served.error());
     const auto observed = measure_observed(options, stage, *served);
     if (!observed) return tl::unexpected(observed.error());
@@ -401,31 +227,81 @@ Status run_pairs(const Options& options, Stage& stage, const Folder& folder) {
   return {};
 }
 
+/// Case 186: one pod goes, one comes, one is decided; on two clusters that differ in nothing but
+/// the number of pods, in turns. Counted from before the first of the two events.
+Result<Nanoseconds> event_and_filter(Stage& stage, LoadClient& client) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto body = stage.next_call();
+  if (!body) return tl::unexpected(body.error());
+  const auto answer = client.exchange(post("/filter", *body));
+  const Nanoseconds time = std::chrono::steady_clock::now() - begin;
+  if (!answer) return tl::unexpected(answer.error());
+  if (const auto node = placed_node(*answer); !node) return tl::unexpected(node.error());
+  return time;
+}
+
+Status run_against(const Options& options, Stage& few) {
+  StageOptions crowded = options.stage;
+  crowded.pods_per_node = options.against;
+  Stage many(crowded);
+  if (auto status = many.fill(); !status) return status;
+  const Folder folders[2];
+  Stage* stages[] = {&few, &many};
+  std::vector<Served> served;
+  std::vector<std::unique_ptr<LoadClient>> clients;
+  for (std::size_t k = 0; k < 2; ++k) {
+    auto one = serve(*stages[k], folders[k], "log", {});
+    if (!one) return tl::unexpected(one.error());
+    served.push_back(std::move(*one));
+    auto client = LoadClient::connect(served.back().port);
+    if (!client) return tl::unexpected(client.error());
+    clients.push_back(std::move(*client));
+  }
+  Latencies times[2];
+  for (std::int64_t i = 0; i < options.warm_up + options.calls; ++i) {
+    for (std::size_t k = 0; k < 2; ++k) {
+      const auto time = event_and_filter(*stages[k], *clients[k]);
+      if (!time) return tl::unexpected(time.error());
+      if (i >= options.warm_up) times[k].add(*time);
+    }
+    pause(options);
+  }
+  for (std::size_t k = 0; k < 2; ++k)
+    fmt::print("{} pods: events + filter {}\n",
+               options.stage.nodes * stages[k]->options().pods_per_node, times[k].text());
+  fmt::print("ratio of the medians: {:.3f}\n",
+             static_cast<double>(times[1].percentile(50).count()) /
+                 static_cast<double>(times[0].percentile(50).count()));
+  return {};
+}
+
 double ratio(const Run& run, double percent) {
   return static_cast<double>(run.prioritize.percentile(percent).count()) /
          static_cast<double>(run.filter.percentile(percent).count());
 }
 
 void print_setting(const Options& options) {
+  const StageOptions& stage = options.stage;
   fmt::print(
       "filter over HTTP: {} nodes x {} cards of {} MiB, {} device pods, {} names a call\n"
-      "pod: 1 card, {} MiB, {} cores; policies: nodes {}, devices {}; no agents; {} calls after "
-      "{}\n",
-      options.nodes, kCards, kCardMemory, options.nodes * options.pods_per_node, options.nodes,
-      kPodMemory, kPodCores, options.node_policy, options.device_policy, options.calls,
+      "pod: 1 card, {} MiB, {} cores, {} init containers; policies: nodes {}, devices {}; no "
+      "agents; "
+      "{} calls after {}\n",
+      stage.nodes, kCards, kCardMemory, stage.nodes * stage.pods_per_node, stage.nodes, kPodMemory,
+      kPodCores, stage.init_containers, stage.node_policy, stage.device_policy, options.calls,
       options.warm_up);
 }
 
 Status run_all(const Options& options) {
-  Stage stage(options);
+  Stage stage(options.stage);
   if (auto status = stage.fill(); !status) return status;
   const Folder folder;
-  std::ofstream(folder.file("kubeconfig")) << stage.kubeconfig();
   print_setting(options);
+  if (options.against > 0) return run_against(options, stage);
   if (options.pairs > 0) return run_pairs(options, stage, folder);
   std::vector<std::string> more;
   if (options.scored) more.emplace_back("--answer=scored");
-  const auto served = serve(options, folder, "log", more);
+  const auto served = serve(stage, folder, "log", more);
   if (!served) return tl::unexpected(served.error());
   const ChildProcess& child = *served->child;
   fmt::print("memory when ready: {} kB resident\n", child.memory_kb("VmRSS"));

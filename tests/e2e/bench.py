@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Figures on a real control plane: how long until all pods are bound, pods per second, API calls per pod.
-   bench.py [crowd] [one-node] [spread] [alone] [thousand] [thousand-plain] [scored]      default: crowd one-node spread
+   bench.py [crowd] [one-node] [spread] [alone] [thousand] [thousand-plain] [scored] [burst]      default: crowd one-node spread
 All times are the API server's own, out of its audit log: from the creation of a pod to the end of its Binding. Nothing polls the API
 meanwhile. `thousand` creates the pods while kube-scheduler stands still and counts from its first step; `thousand-plain` is the same with
 pods that ask for no device, which kube-scheduler binds alone: the floor of the machine. `scored` is two bursts of 1,000 pods in scored mode
-onto just enough room: one place on each of 1,000 nodes, and 8 on each of 125."""
+onto just enough room: one place on each of 1,000 nodes, and 8 on each of 125. `burst` is case 190."""
 import concurrent.futures
 import datetime
 import json
@@ -45,10 +45,13 @@ def report(title, cluster, begin, pods):
     total = max(bound.values()) - begin
     errors = sum(1 for e in cluster.core.list_namespaced_event("default").items if e.reason in ("FailedScheduling", "BindingFailed"))
     print(f"{title}: {len(bound)}/{pods} bound in {total:.2f} s ({len(bound) / total:.1f} pods/s), created to bound p50 "
-          f"{statistics.median(latencies):.2f} s p99 {percentile(latencies, 0.99):.2f} s, API calls per pod "
+          f"{statistics.median(latencies):.2f} s p99 {percentile(latencies, 0.99):.2f} s worst {max(latencies):.2f} s, API calls per pod "
           f"{cluster.calls_per_pod(max(1, len(bound))):.2f}, failure events {errors}", flush=True)
     if len(bound) < pods:
         sys.exit(f"{pods - len(bound)} pods were not bound")
+    wrong, _ = cluster.violations()
+    if wrong:
+        sys.exit(f"agents saw it broken: {wrong[:5]}")
 
 
 def create_pods(cluster, pods, body):
@@ -105,6 +108,9 @@ def main():
         measure("500 pods over 100 nodes, agents 20 ms", 100, 500, 20, "spread")
     if "alone" in wanted:
         measure("100 pods, each alone on its node, agents 20 ms", 100, 100, 20, "spread")
+    if "burst" in wanted:  # case 190
+        measure("1,000 pods of a tenth of a card on 100 x 8 cards, agents 20 ms", 100, 1000, 20, "binpack",
+                body=lambda name: pod(name, gpu=1, mem=8192, cores=10))
     if "thousand" in wanted:
         measure("1,000 pods over 1,000 nodes, agents 20 ms", 1000, 1000, 20, "spread", fast, hold=True)
     if "thousand-plain" in wanted:
