@@ -240,6 +240,42 @@ TEST_F(PreemptTest, PlansAreLimitedAndWhoWasTurnedAwayIsWoken) {
   EXPECT_EQ(attempts("begun"), 2) << "each has its own victim";
 }
 
+TEST_F(PreemptTest, WhereNobodyIsWokenTheRoomStillWaits) {
+  options_.wake_up_pending = false;
+  add_node("n1");
+  add("low", {.node = "n1"});
+  start_server();
+  const std::string uid = add("high", {.priority = 1000});
+  settle();
+  EXPECT_FALSE(fits("high", {"n1"}));
+  EXPECT_TRUE(eventually([&] { return !events("PreemptionRoomFree").empty(); }));
+  EXPECT_TRUE(annotation("high", "tessera.io/wake-up").empty());
+  EXPECT_TRUE(fits("high", {"n1"}));
+  EXPECT_EQ(bind("high", uid, "n1"), "");
+}
+
+TEST_F(PreemptTest, RoomThatIsLostBeginsAnewAfterAPause) {
+  add_node("n1");
+  add("low", {.node = "n1", .grace = 30});
+  start_server();
+  const std::string uid = add("high", {.priority = 1000});
+  settle();
+  EXPECT_FALSE(fits("high", {"n1"}));
+  ASSERT_TRUE(eventually([&] { return leaving("low"); }));
+  delete_pod("low");
+  ASSERT_TRUE(eventually([&] { return !events("PreemptionRoomFree").empty(); }));
+  add("foreign", {.priority = 5, .node = "n1"});  // bound by somebody who asks nobody
+  settle();
+  EXPECT_FALSE(fits("high", {"n1"}));
+  EXPECT_EQ(attempts("lost"), 1);
+  EXPECT_TRUE(eventually(
+      [&] {
+        fits("high", {"n1"});
+        return leaving("foreign");
+      },
+      seconds(10)));
+}
+
 TEST_F(PreemptTest, TheNominatedNodeAskedAloneIsNotTheWholeQuestion) {
   add_node("n1");
   add_node("n2");

@@ -1,4 +1,8 @@
 // Preemptions across restarts and changes of the leader.
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "json/writer.h"
@@ -117,6 +121,32 @@ TEST_F(PreemptResumeTest, ItIsNotTouchedWhereItIsSwitchedOff) {
   start_server();
   delete_pod("low");
   EXPECT_TRUE(eventually([&] { return fits("thief", {"n1"}); }));
+}
+
+TEST_F(PreemptResumeTest, AChangedDeviceConfigurationHalfWayKeepsTheRoom) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / fmt::format("tessera-preempt-{}", getpid());
+  std::filesystem::create_directories(folder);
+  const auto config = [](int cores) {
+    return fmt::format(
+        "nvidia:\n  resourceCountName: nvidia.com/gpu\n  resourceMemoryName: nvidia.com/gpumem\n"
+        "  resourceMemoryPercentageName: nvidia.com/gpumem-percentage\n"
+        "  resourceCoreName: nvidia.com/gpucores\n  resourcePriorityName: nvidia.com/priority\n"
+        "  defaultCores: {}\n",
+        cores);
+  };
+  const std::string file = folder / "device-config.yaml";
+  options_.config_poll = milliseconds(50);
+  options_.device_config = config(0);
+  options_.device_config_file = file;
+  std::ofstream(file) << config(0);
+  half_way();
+  std::ofstream(file) << config(1);
+  EXPECT_TRUE(eventually(
+      [&] { return metric(R"(tessera_device_config_reloads_total{result="applied"})") == 1; }));
+  lands();
+  stop_server();
+  std::filesystem::remove_all(folder);
 }
 
 class PreemptLeaderTest : public PreemptResumeTest {

@@ -72,6 +72,20 @@ TEST_F(PreemptTest, NobodyIsEvictedWhenItIsOffOrNotAllowedOrOfNoUse) {
   EXPECT_TRUE(fits("equal", {"n1"}) == false);
 }
 
+TEST_F(PreemptTest, Case195NobodyIsEvictedForACardThatIsNotThere) {
+  add_node("n1");
+  add("low", {.node = "n1"});
+  start_server();
+  add("high", {.priority = 1000});
+  patch_pod("high", R"({"metadata":{"annotations":{"nvidia.com/use-gputype":"H100"}}})");
+  settle();
+  const FilterAnswer answer = filter("high", {"n1"});
+  EXPECT_EQ(answer.unresolvable.count("n1"), 1U) << answer.body;
+  EXPECT_EQ(attempts("begun"), 0);
+  EXPECT_EQ(attempts("no_help"), 0) << "there is no node to plan for";
+  EXPECT_EQ(calls("POST pods/eviction"), 0U);
+}
+
 TEST_F(PreemptTest, ALowerPodCannotTakeTheRoomWhileTheVictimLeaves) {
   add_node("n1");
   add("low", {.node = "n1", .grace = 30});
