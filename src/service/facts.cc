@@ -42,7 +42,8 @@ std::shared_ptr<const NoteFact> read_note(const k8s::Pod& pod, const vendors::Ve
   k8s::Pod planned = pod;
   planned.node_name = fact->note.node;
   for (const auto& [key, value] : fact->note.devices) {
-    std::erase_if(planned.annotations, [&](const auto& entry) { return entry.first == key; });
+    std::erase_if(planned.annotations,
+                  [&wanted = key](const auto& entry) { return entry.first == wanted; });
     planned.annotations.emplace_back(key, value);
   }
   Result<core::Allocation> allocation = vendors.decode(planned);
@@ -94,8 +95,7 @@ void read_priority(const k8s::Node& node, std::string_view key, NodeFact& fact) 
 }  // namespace
 
 FactReader::FactReader(std::shared_ptr<const vendors::Vendors> vendors,
-                       vendors::PolicyDefaults defaults, std::uint64_t generation,
-                       bool keep_labels)
+                       vendors::PolicyDefaults defaults, std::uint64_t generation, bool keep_labels)
     : vendors_(std::move(vendors)),
       defaults_(std::move(defaults)),
       keep_(vendors_->keep()),
