@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "setup/nearest.h"
 #include "setup/scheduler_config.h"
 #include "vendors/yaml_reader.h"
@@ -310,6 +311,27 @@ void read_document(const YAML::Node& document, ReadConfig& result) {
   result.readable = true;
 }
 
+/// The line where a second document begins; 0 = there is none. (The library's way to load all of
+/// them does not come to an end on some broken texts.)
+int second_document(string_view text) {
+  bool content = false;
+  int line = 0, marker = 0;
+  for (const string_view raw : tessera::text::split(text, '\n')) {
+    ++line;
+    const string_view words = tessera::text::trim(raw);
+    if (words.empty() || words.front() == '#') continue;
+    if (marker > 0) return marker;
+    const bool begins = raw.starts_with("---") &&
+                        (raw.size() == 3 || raw[3] == ' ' || raw[3] == '\t' || raw[3] == '\r');
+    if (begins && content) {
+      if (words.size() > 3) return line;
+      marker = line;
+    }
+    content = content || !begins;
+  }
+  return 0;
+}
+
 }  // namespace
 
 ReadConfig read_scheduler_config(string_view text) {
@@ -329,11 +351,11 @@ ReadConfig read_scheduler_config(string_view text) {
   }
   try {
     // The library reports bad input by exceptions; they end here.
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    read_document(documents.empty() ? YAML::Node() : documents.front(), result);
-    if (documents.size() > 1 && result.readable) {
+    read_document(YAML::Load(std::string(text)), result);
+    const int second = result.readable ? second_document(text) : 0;
+    if (second > 0) {
       result.findings.push_back({.severity = Severity::kWarning,
-                                 .line = line_of(documents[1]),
+                                 .line = second,
                                  .path = {},
                                  .value = {},
                                  .what = "a second document: kube-scheduler reads the first only",

@@ -125,6 +125,33 @@ TEST(ReadConfig, AliasesThatGrowAndDeepNestingEndInWords) {
   EXPECT_FALSE(read_scheduler_config(std::string(2u << 20, ' ')).readable);
 }
 
+TEST(ReadConfig, ASecondDocumentIsSeen) {
+  const struct {
+    const char* before;
+    const char* after;
+    bool second;
+  } rows[] = {{"", "", false},
+              {"---\n", "", false},
+              {"# words\n\n---\n", "---\n# nothing\n", false},
+              {"", "---\na: b\n", true},
+              {"---\n", "\n---\n\na: b\n", true},
+              {"", "--- {a: b}\n", true},
+              {"", "---\r\na: b\r\n", true},
+              {"", "# ---\n", false}};
+  for (const auto& row : rows) {
+    const ReadConfig read = read_scheduler_config(row.before + kSample + row.after);
+    EXPECT_TRUE(read.readable);
+    EXPECT_EQ(read.findings.size(), row.second ? 1U : 0U) << row.before << row.after;
+  }
+}
+
+TEST(ReadConfig, AColonTooMuchComesToAnEnd) {
+  const ReadConfig read = read_scheduler_config(
+      "{\"kind\": \"Policy\", \"apiVersion\": \"v1\", \"extenders\": [{\"enableHttps\":: false, "
+      "\"filterVerb\": \"filter\"}]}]}]}");
+  EXPECT_TRUE(read.readable || has_errors(read.findings));
+}
+
 TEST(Nearest, TheWordThatWasMeant) {
   const std::string_view known[] = {"filter", "prioritize",  "priority",
                                     "bind",   "enableHTTPS", "ignorable"};
