@@ -67,6 +67,11 @@ def report_scored(cluster, pods):
         sys.exit("too many binds were refused")
 
 
+def bindings(log):
+    """How many were accepted; cheaper than reading the lines as JSON."""
+    return sum(b'"subresource":"binding"' in line and b'"code":201' in line for line in log.read_bytes().splitlines())
+
+
 def measure(title, nodes, pods, delay_ms, policy, flags=(), limit=180, hold=False, body=None, scored=False):
     body = body or (lambda name: pod(name, gpu=1, mem=2000, cores=10))
     with tempfile.TemporaryDirectory(prefix="tessera-bench-") as folder:
@@ -86,7 +91,7 @@ def measure(title, nodes, pods, delay_ms, policy, flags=(), limit=180, hold=Fals
                 scheduler.send_signal(signal.SIGCONT)
             end = time.monotonic() + limit
             log = cluster.folder / "audit.log"
-            while time.monotonic() < end and log.read_bytes().count(b'"subresource":"binding"') < pods:
+            while time.monotonic() < end and bindings(log) < pods:
                 time.sleep(0.25)
             time.sleep(0.5)
             report(title, cluster, begin, pods)
