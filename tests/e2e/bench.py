@@ -43,10 +43,13 @@ def report(title, cluster, begin, pods):
     created, bound = audit(cluster)
     latencies = [bound[n] - created[n] for n in bound if n in created]
     total = max(bound.values()) - begin
-    errors = sum(1 for e in cluster.core.list_namespaced_event("default").items if e.reason in ("FailedScheduling", "BindingFailed"))
+    failures = [e for e in cluster.core.list_namespaced_event("default").items if e.reason in ("FailedScheduling", "BindingFailed")]
+    errors = len(failures)
     print(f"{title}: {len(bound)}/{pods} bound in {total:.2f} s ({len(bound) / total:.1f} pods/s), created to bound p50 "
           f"{statistics.median(latencies):.2f} s p99 {percentile(latencies, 0.99):.2f} s worst {max(latencies):.2f} s, API calls per pod "
           f"{cluster.calls_per_pod(max(1, len(bound))):.2f}, failure events {errors}", flush=True)
+    if failures:
+        print(f"  the first failure: {failures[0].reason}: {failures[0].message[:300]}", flush=True)
     if len(bound) < pods:
         sys.exit(f"{pods - len(bound)} pods were not bound")
     wrong, _ = cluster.violations()
