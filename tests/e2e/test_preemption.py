@@ -94,10 +94,10 @@ def test_own_preemption_evicts_the_right_pods_and_the_preemptor_lands(cluster):
     assert time.monotonic() - gone < 10
     assert {"kept", "better"} <= names(cluster)
     assert evicted(cluster) == {"low"}
-    assert {"Preempting", "PreemptionRoomFree"} <= event_reasons(cluster, "winner")
-    assert "EvictedForDevices" in event_reasons(cluster, "low")
+    wait_for("the pod's events", lambda: {"Preempting", "PreemptionRoomFree"} <= event_reasons(cluster, "winner"), 10)
+    wait_for("the victim's event", lambda: "EvictedForDevices" in event_reasons(cluster, "low"), 10)
     wait_for("the note is gone", lambda: "tessera.io/preemption" not in read(cluster, "winner").metadata.annotations, 10)
-    assert ("patch", "pods/status", "winner", 200) in cluster.calls_of_tessera()
+    wait_for("the nominated node is written", lambda: ("patch", "pods/status", "winner", 200) in cluster.calls_of_tessera(), 10)
     wait_for("it is counted", lambda: metric(cluster, 'tessera_preemption_attempts_total{result="landed"}') == 1, 10)
 
     # The next one finds the better pod; equal, which is as low as low was, still waits.

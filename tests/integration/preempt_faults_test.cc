@@ -69,23 +69,29 @@ TEST_F(PreemptTest, WhereEverySetIsRefusedNobodyGoesAndTheSlicesAreFree) {
 
 TEST_F(PreemptTest, RefusedAfterOthersWentTheirRoomIsKept) {
   add_node("n1");
-  add("a", {.memory = 8'000, .priority = 0, .node = "n1", .app = "a"});
+  add_node("n2");
+  add("a", {.memory = 8'000, .priority = 0, .node = "n1", .grace = 30, .app = "a"});
   add("b", {.memory = 8'000, .priority = 1, .node = "n1", .app = "b"});
-  add("c", {.memory = 8'000, .priority = 2, .node = "n1", .app = "c"});
+  add("c", {.memory = 8'000, .priority = 3, .node = "n1", .app = "c"});
+  add("other", {.memory = 16'000, .priority = 2, .node = "n2"});
   for (const char* app : {"a", "b"}) add_budget(app, app, 1);
   start_server();
   const std::string uid = add("high", {.memory = 16'000, .priority = 1000});
   settle();
   // Time to lower b's budget between the two questions and the second eviction.
   api_->inject({.match = "pods/a/eviction", .times = -1, .delay = milliseconds(400)});
-  EXPECT_FALSE(fits("high", {"n1"}));
+  EXPECT_FALSE(fits("high", {"n1", "n2"}));
   ASSERT_TRUE(eventually([&] { return calls("POST pods/eviction") >= 3; }));
   allow("b", 0);
-  ASSERT_TRUE(eventually([&] { return fits("high", {"n1"}); }));
+  ASSERT_TRUE(eventually([&] { return !exists("c"); }))
+      << "in the place of b, while a still leaves";
+  EXPECT_TRUE(exists("a"));
+  EXPECT_FALSE(fits("high", {"n1", "n2"}));
+  delete_pod("a");
+  ASSERT_TRUE(eventually([&] { return fits("high", {"n1", "n2"}); }));
   EXPECT_EQ(bind("high", uid, "n1"), "");
-  EXPECT_FALSE(exists("a"));
-  EXPECT_FALSE(exists("c")) << "in the place of b";
   EXPECT_FALSE(leaving("b"));
+  EXPECT_FALSE(leaving("other")) << "cheaper than c, but a would have gone in vain";
   EXPECT_EQ(attempts("partial"), 1);
   EXPECT_TRUE(eventually([&] { return attempts("landed") == 1; }));
 }

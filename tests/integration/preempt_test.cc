@@ -21,7 +21,9 @@ TEST_F(PreemptTest, APodOfHigherPriorityGetsTheRoomOfALowerOne) {
   EXPECT_FALSE(fits("high", {"n1"}));
   ASSERT_TRUE(eventually([&] { return !exists("low"); }));
   ASSERT_TRUE(eventually([&] { return fits("high", {"n1"}); }));
-  EXPECT_EQ(pod_field("high", {"status", "nominatedNodeName"}), "n1");
+  EXPECT_TRUE(eventually([&] {
+    return pod_field("high", {"status", "nominatedNodeName"}) == "n1";
+  }));
   EXPECT_EQ(bind("high", uid, "n1"), "");
   EXPECT_TRUE(eventually([&] { return !noted("high"); }))
       << annotation("high", "tessera.io/preemption");
