@@ -17,6 +17,21 @@
 
 namespace tessera::core::testing {
 
+/// The same nodes refused, in the same words, for the same reasons.
+inline void check_refusals(const Outcome& mine, const Outcome& plain) {
+  RC_ASSERT(mine.rejected.size() == plain.rejected.size());
+  for (std::size_t i = 0; i < mine.rejected.size(); ++i) {
+    const Reject& a = mine.rejected[i].reject;
+    const Reject& b = plain.rejected[i].reject;
+    RC_ASSERT(mine.rejected[i].candidate == plain.rejected[i].candidate);
+    RC_ASSERT(a.text() == b.text());
+    RC_ASSERT(a.devices == b.devices);
+    RC_ASSERT(a.asked == b.asked);
+    RC_ASSERT(a.position == b.position);
+    RC_ASSERT(a.unresolvable() == b.unresolvable());
+  }
+}
+
 class IndexWitness {
  public:
   void forget() {
@@ -82,17 +97,7 @@ class IndexWitness {
   static void check_outcome(const Outcome& mine, const Outcome& plain) {
     RC_ASSERT(mine.fitting == plain.fitting);
     RC_ASSERT(mine.keys == plain.keys);
-    RC_ASSERT(mine.rejected.size() == plain.rejected.size());
-    for (std::size_t i = 0; i < mine.rejected.size(); ++i) {
-      const Reject& a = mine.rejected[i].reject;
-      const Reject& b = plain.rejected[i].reject;
-      RC_ASSERT(mine.rejected[i].candidate == plain.rejected[i].candidate);
-      RC_ASSERT(a.text() == b.text());
-      RC_ASSERT(a.devices == b.devices);
-      RC_ASSERT(a.asked == b.asked);
-      RC_ASSERT(a.position == b.position);
-      RC_ASSERT(a.unresolvable() == b.unresolvable());
-    }
+    check_refusals(mine, plain);
     check_decision(mine.decision, plain.decision);
   }
 
