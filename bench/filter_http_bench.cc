@@ -6,7 +6,7 @@
 //   filter_http_bench [--program=build/tessera] [--runs=5] [--calls=5000] [--warm-up=500]
 //   [--nodes=1000] [--pods-per-node=4] [--init-containers=0] [--against=0]
 //                     [--node-policy=binpack] [--device-policy=spread] [--pause-us=1000]
-//   [--pairs=0] [--scrape-ms=1000] [--scored=0]
+//   [--pairs=0] [--scrape-ms=15000] [--self-check-ms=60000] [--scored=0]
 // With --pairs=N instead of the runs: N times a server without events, scrapes and self-check, then
 // one with all of them (a page of metrics every --scrape-ms, 0 = one after the other), and the
 // ratio of their p99. With --against=N: two clusters that differ in nothing but their pods per
@@ -41,7 +41,7 @@ struct Options {
   StageOptions stage;
   std::int64_t runs = 5, calls = 5000, warm_up = 500;
   std::int64_t pause_us = 1000;
-  std::int64_t pairs = 0, scrape_ms = 1000, scored = 0;
+  std::int64_t pairs = 0, scrape_ms = 15'000, self_check_ms = 60'000, scored = 0;
   std::int64_t against = 0;  // pods per node of the second cluster
 };
 
@@ -53,6 +53,7 @@ Status set_option(Options& options, std::string_view name, std::string_view valu
       {"pause-us", &options.pause_us},
       {"pairs", &options.pairs},
       {"scrape-ms", &options.scrape_ms},
+      {"self-check-ms", &options.self_check_ms},
       {"scored", &options.scored},
       {"against", &options.against},
       {"nodes", &options.stage.nodes},
@@ -211,8 +212,8 @@ Status run_pairs(const Options& options, Stage& stage, const Folder& folder) {
       if (!run) return tl::unexpected(run.error());
       quiet = std::move(run->filter);
     }
-    const auto served =
-        serve(stage, folder, fmt::format("observed-{}", i), {"--self-check-interval=1s"});
+    const auto served = serve(stage, folder, fmt::format("observed-{}", i),
+                              {fmt::format("--self-check-interval={}ms", options.self_check_ms)});
     if (!served) return tl::unexpected(served.error());
     const auto observed = measure_observed(options, stage, *served);
     if (!observed) return tl::unexpected(observed.error());

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Figures on a real control plane: how long until all pods are bound, pods per second, API calls per pod.
-   bench.py [crowd] [one-node] [spread] [alone] [thousand] [thousand-plain] [scored] [burst]      default: crowd one-node spread
+   bench.py [crowd] [one-node] [spread] [alone] [thousand] [thousand-plain] [thousand-scored] [scored]
+            [burst]      default: crowd one-node spread
 All times are the API server's own, out of its audit log: from the creation of a pod to the end of its Binding. Nothing polls the API
 meanwhile. `thousand` creates the pods while kube-scheduler stands still and counts from its first step; `thousand-plain` is the same with
-pods that ask for no device, which kube-scheduler binds alone: the floor of the machine. `scored` is two bursts of 1,000 pods in scored mode
+pods that ask for no device, which kube-scheduler binds alone: the floor of the machine; `thousand-scored` is the same in scored mode.
+`scored` is two bursts of 1,000 pods in scored mode
 onto just enough room: one place on each of 1,000 nodes, and 8 on each of 125. `burst` is case 190."""
 import concurrent.futures
 import datetime
@@ -75,7 +77,7 @@ def bindings(log):
     return sum(b'"subresource":"binding"' in line and b'"code":201' in line for line in log.read_bytes().splitlines())
 
 
-def measure(title, nodes, pods, delay_ms, policy, flags=(), limit=180, hold=False, body=None, scored=False):
+def measure(title, nodes, pods, delay_ms, policy, flags=(), limit=180, hold=False, body=None, scored=False, serve=True):
     body = body or (lambda name: pod(name, gpu=1, mem=2000, cores=10))
     with tempfile.TemporaryDirectory(prefix="tessera-bench-") as folder:
         cluster = Cluster(folder)
@@ -84,6 +86,8 @@ def measure(title, nodes, pods, delay_ms, policy, flags=(), limit=180, hold=Fals
                           scored=scored)
             time.sleep(2)
             scheduler = cluster.processes["kube-scheduler"]
+            if not serve:
+                cluster.processes["agents"].send_signal(signal.SIGSTOP)
             if hold:
                 scheduler.send_signal(signal.SIGSTOP)
             begin = time.time()
@@ -97,6 +101,7 @@ def measure(title, nodes, pods, delay_ms, policy, flags=(), limit=180, hold=Fals
             while time.monotonic() < end and bindings(log) < pods:
                 time.sleep(0.25)
             time.sleep(0.5)
+            cluster.processes["agents"].send_signal(signal.SIGCONT)
             report(title, cluster, begin, pods)
             if scored:
                 report_scored(cluster, pods)
@@ -124,6 +129,11 @@ def main():
     if "thousand-plain" in wanted:
         measure("1,000 pods without devices over 1,000 nodes (kube-scheduler alone)", 1000, 1000, 20, "spread", fast, hold=True,
                 body=lambda name: pod(name, scheduler="hami-scheduler"))
+    if "thousand-scored" in wanted:
+        measure("scored: 1,000 pods over 1,000 nodes, agents 20 ms", 1000, 1000, 20, "spread", fast, hold=True, scored=True)
+        for scored in (False, True):  # each pod fills its node, so that nobody waits for an agent that does not answer
+            measure(f"{'scored' if scored else 'single'}: 1,000 pods over 1,000 nodes, one place each, no agents, no events of ours", 1000, 1000, 20,
+                    "spread", [*fast, "--events=false"], hold=True, scored=scored, serve=False, body=lambda name: pod(name, gpu=8, mem=60000))
     if "scored" in wanted:
         measure("scored: 1,000 pods over 1,000 nodes, one place each, agents 20 ms", 1000, 1000, 20, "spread", fast, hold=True, scored=True,
                 body=lambda name: pod(name, gpu=8, mem=60000))
