@@ -29,8 +29,9 @@ class SelfCheck {
  public:
   struct Options {
     std::chrono::milliseconds interval{60'000};  ///< between two passes; 0 = never
-    std::chrono::milliseconds step_pause{2};
-    std::size_t nodes_per_step = 8;
+    /// A node takes some tens of microseconds: no call waits for longer than that.
+    std::chrono::milliseconds step_pause{1};
+    std::size_t nodes_per_step = 1;
   };
   SelfCheck(TaskThread& state, Books& books, obs::Metrics& metrics, Options options);
 
