@@ -149,13 +149,18 @@ TEST(Rule, Points) {
   for (const PointsCase& c : cases) EXPECT_EQ(points(c.nodes, c.rules), c.want) << c.name;
 }
 
+/// All over the range of 64 bits; it wraps on purpose.
+std::int64_t scattered(std::int64_t number) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(number) * 0x0123'4567'89abU);
+}
+
 TEST(Rule, PropertiesOfPoints) {
   const auto property = [](const std::vector<std::int64_t>& numbers, std::int64_t seed) {
     std::vector<std::string> names;
     std::vector<Candidate> candidates;
     for (std::size_t i = 0; i < numbers.size(); ++i) names.push_back("n" + std::to_string(i));
     for (std::size_t i = 0; i < numbers.size(); ++i) {
-      const std::int64_t far = i % 3 == 0 ? numbers[i] : numbers[i] * 0x0123'4567'89ab;
+      const std::int64_t far = i % 3 == 0 ? numbers[i] : scattered(numbers[i]);
       candidates.push_back({names[i], {LabelState::kNumber, far}});
     }
     for (const bool shares : {false, true}) {
