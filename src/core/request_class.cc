@@ -1,6 +1,8 @@
 #include "core/request_class.h"
 
-#include <cstring>
+#include <array>
+#include <bit>
+#include <cstdint>
 #include <string_view>
 #include <type_traits>
 
@@ -12,13 +14,13 @@ class KeyWriter {
   explicit KeyWriter(std::string& out) : out_(out) { out_.clear(); }
 
   template <class T>
-  KeyWriter& add(T value) {
-    static_assert(std::is_scalar_v<T>);
-    char bytes[sizeof(T)];
-    std::memcpy(bytes, &value, sizeof(T));
-    out_.append(bytes, sizeof(T));
+  requires(std::is_integral_v<T> || std::is_enum_v<T>) KeyWriter& add(T value) {
+    const auto bytes = std::bit_cast<std::array<char, sizeof(T)>>(value);
+    out_.append(bytes.data(), bytes.size());
     return *this;
   }
+  /// Policies are told apart by where they are: each exists once.
+  KeyWriter& add(const void* policy) { return add(reinterpret_cast<std::uintptr_t>(policy)); }
   /// With its length in front: no two lists of texts look alike.
   KeyWriter& add(std::string_view text) {
     add(text.size());
