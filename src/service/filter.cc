@@ -169,7 +169,10 @@ PodRecord* Filter::hold(FilterCall& call, const core::Decision& decision) {
 
 void Filter::tell_placed(const k8s::Pod& pod, const std::string& text) {
   if (on_placed) on_placed(pod.uid);
-  events_.write(target_of(pod), EventType::kNormal, "FilteringSucceed", text);
+  const auto tell = [this, target = target_of(pod), text] {
+    events_.write(target, EventType::kNormal, "FilteringSucceed", text);
+  };
+  later ? later(tell) : tell();
 }
 
 /// Scored mode: every node that fits, and why each of the others does not (D5).

@@ -43,6 +43,9 @@ class Filter {
 
   /// State thread, with the pod's UID, after the answer.
   std::function<void(const std::string&uid)> on_placed, on_refused;
+  /// Runs a task on the state thread a moment later; null: at once. What is told about an answer
+  /// must not compete with it for a processor.
+  std::function<void(std::function<void()>)> later;
   /// After on_refused, with what the decision was made of.
   std::function<void(const k8s::Pod&, const core::Request&, const core::Outcome&,
                      const std::vector<NodeId>& candidates)>
