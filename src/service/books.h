@@ -50,8 +50,7 @@ struct NodeRecord {
 class Books {
  public:
   Books(core::VendorTable rules, const Clock& clock, std::chrono::milliseconds reservation_ttl,
-        obs::Metrics& metrics,
-        std::chrono::milliseconds tentative_ttl = std::chrono::seconds(30));
+        obs::Metrics& metrics, std::chrono::milliseconds tentative_ttl = std::chrono::seconds(30));
 
   core::Cluster& cluster() { return cluster_; }
   const core::Cluster& cluster() const { return cluster_; }
@@ -84,7 +83,8 @@ class Books {
 
   /// Slices held for a pod while their users are still leaving: nobody else is given any of them,
   /// whatever may be missing there now. A claim stays until end_claim, the pod's Binding or its
-  /// end; a reservation takes its place for a time and gives it back when it ends without a Binding.
+  /// end; a reservation takes its place for a time and gives it back when it ends without a
+  /// Binding.
   void claim(const PodRecord& pod, core::Allocation allocation, MonoTime deadline);
   void end_claim(const std::string& uid);
   bool claims(const std::string& uid) const { return claims_.contains(uid); }

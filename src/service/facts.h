@@ -45,7 +45,7 @@ struct PodFact {
   bool never_preempts = false;
   std::chrono::seconds grace{30};  ///< it may take to end
   std::optional<WallTime> created, start_time;
-  k8s::StringMap labels;  ///< only where the reader keeps labels
+  k8s::StringMap labels;                       ///< only where the reader keeps labels
   std::shared_ptr<const NoteFact> preemption;  ///< of a preemption in progress for this pod
 };
 

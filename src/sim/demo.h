@@ -19,7 +19,7 @@ struct DemoOptions {
   std::uint16_t port = 8080;  ///< of the scheduler; 0 = any
   std::string kubeconfig_out;
   std::string answer = "single";  ///< of the scheduler: "scored" lets the scheduling loop pick
-  bool terminal = true;  ///< false: one line a second
+  bool terminal = true;           ///< false: one line a second
 };
 /// Returns the process exit code. `stop` becomes true on Ctrl-C.
 Result<int> run_demo(const DemoOptions& options, const std::atomic<bool>& stop);

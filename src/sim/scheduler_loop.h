@@ -1,6 +1,6 @@
-/// Plays kube-scheduler: queue, filter, prioritize, bind, back-off; the same HTTP requests the real one sends,
-/// one filter at a time, binds in parallel. Source: spec/extender-protocol.md sections 1 to 5.
-/// Thread rule: public functions from any thread but the clients'.
+/// Plays kube-scheduler: queue, filter, prioritize, bind, back-off; the same HTTP requests the real
+/// one sends, one filter at a time, binds in parallel. Source: spec/extender-protocol.md sections 1
+/// to 5. Thread rule: public functions from any thread but the clients'.
 ///   SchedulerLoop loop(api, {.extender_url = "http://127.0.0.1:8080"}); loop.start(); …
 ///   loop.stats().filter_p99_ms
 #pragma once
@@ -31,7 +31,8 @@ struct SchedulerLoopOptions {
 };
 
 struct SchedulerLoopStats {
-  std::uint64_t filters = 0, prioritized = 0, binds = 0, bind_errors = 0, unschedulable = 0, errors = 0;
+  std::uint64_t filters = 0, prioritized = 0, binds = 0, bind_errors = 0, unschedulable = 0,
+                errors = 0;
   std::uint64_t pending = 0;
   double filter_p50_ms = 0, filter_p99_ms = 0;  ///< of the last 1,000 calls
   double bound_p50_ms = 0,
