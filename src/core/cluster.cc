@@ -7,15 +7,10 @@
 #include "core/cluster_impl.h"
 
 namespace tessera::core {
-namespace {
-
-bool same_spec(const NodeSpec& a, const NodeSpec& b) {
+bool same_apart_from_lock(const NodeSpec& a, const NodeSpec& b) {
   return a.devices == b.devices && a.offered == b.offered && a.cordoned == b.cordoned &&
-         a.locked == b.locked && a.links == b.links && a.traits == b.traits &&
-         a.label_priority == b.label_priority;
+         a.links == b.links && a.traits == b.traits && a.label_priority == b.label_priority;
 }
-
-}  // namespace
 
 bool offers_anything(const NodeSpec& node) {
   return std::any_of(node.devices.begin(), node.devices.end(), [&](const Device& device) {
@@ -41,7 +36,8 @@ NodeId Cluster::set_node(NodeSpec spec) {
   const NodeId id = impl_->intern(spec.name);
   Impl::NodeState& state = impl_->state(id);
   Node& node = state.node;
-  if (node.present && same_spec(node.spec, spec)) return id;
+  if (node.present && node.spec.locked == spec.locked && same_apart_from_lock(node.spec, spec))
+    return id;
   if (node.spec.devices != spec.devices) Impl::replace_devices(state, std::move(spec.devices));
   node.spec.offered = std::move(spec.offered);
   node.spec.cordoned = std::move(spec.cordoned);

@@ -35,6 +35,8 @@ struct NodeSpec {
   std::vector<std::uint64_t> traits;
   std::int64_t label_priority = 0;  ///< what the operator's priority label says; 0 = no label
 };
+/// Equal in everything but name and lock.
+bool same_apart_from_lock(const NodeSpec& a, const NodeSpec& b);
 /// Some vendor has devices here that are offered.
 bool offers_anything(const NodeSpec& node);
 

@@ -20,11 +20,6 @@ std::string key_of(std::string_view ns, std::string_view name) {
   return key;
 }
 
-bool same_spec(const core::NodeSpec& a, const core::NodeSpec& b) {
-  return a.devices == b.devices && a.offered == b.offered && a.cordoned == b.cordoned &&
-         a.links == b.links && a.traits == b.traits && a.label_priority == b.label_priority;
-}
-
 bool same_grants(const core::Allocation& a, const core::Allocation& b) {
   return a.node == b.node && a.kinds == b.kinds && a.grants == b.grants &&
          a.stray_mig == b.stray_mig && a.subject == b.subject;
@@ -325,7 +320,7 @@ void Books::apply(NodeFact fact, MonoTime list_begin) {
               {{"node", fact.name}, {"problem", fact.label_problem}});
   }
   const bool locked = fact.lock.has_value();
-  if (is_new || !same_spec(cluster_.node(record.id).spec, fact.spec)) {
+  if (is_new || !core::same_apart_from_lock(cluster_.node(record.id).spec, fact.spec)) {
     record.id = cluster_.set_node(std::move(fact.spec));
     tell_room(fact.name, {});
   }
