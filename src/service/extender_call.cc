@@ -45,6 +45,7 @@ Status read_call(FilterCall& call, const LiveReader& live, std::string body) {
     // Node lists are large, and from here on only their received text is needed: the parser's own
     // memory goes now (D20).
     call.args.names.clear();
+    for (const k8s::Node& node : call.args.nodes) call.args.names.emplace_back(node.name);
     call.parser = json::Parser();
   }
   if (!call.args.has_names && !call.args.has_nodes)
@@ -57,14 +58,6 @@ Status read_call(FilterCall& call, const LiveReader& live, std::string body) {
   }
   call.request = std::move(demand->request);
   return {};
-}
-
-std::vector<std::string_view> candidate_names(const k8s::ExtenderArgs& args) {
-  if (!args.has_nodes) return args.names;
-  std::vector<std::string_view> names;
-  names.reserve(args.nodes.size());
-  for (const k8s::Node& node : args.nodes) names.emplace_back(node.name);
-  return names;
 }
 
 core::Outcome place_simulated(const FilterCall& call, const QuotaView* quotas,

@@ -45,12 +45,9 @@ class FilterCallPool {
   std::vector<std::unique_ptr<FilterCall>> free_;
 };
 
-/// Reads the body into args and request, with the vendor table of the moment. The error names field
-/// and value.
+/// Reads the body into args and request, with the vendor table of the moment; args.names are the
+/// candidates, in whichever form they came. The error names field and value.
 Status read_call(FilterCall& call, const LiveReader& live, std::string body);
-
-/// The nodes of the call, in whichever form they came.
-std::vector<std::string_view> candidate_names(const k8s::ExtenderArgs& args);
 
 /// The full nodes of the call as received, empty, and nothing of the live state but what the
 /// namespace's quotas leave: what an autoscaler asks about machines that do not exist yet.

@@ -107,7 +107,7 @@ bool Filter::answer_known(FilterCall& call) {
   if (record != nullptr && node.empty() && record->stage == BindStage::kActive)
     node = record->bind_node;
   if (node.empty()) return false;
-  const std::vector<std::string_view> names = candidate_names(call.args);
+  const std::vector<std::string_view>& names = call.args.names;
   if (std::find(names.begin(), names.end(), node) == names.end()) {
     refuse(call,
            fmt::format("pod {}/{} is already bound to node {}, which is not among the candidates",
@@ -131,7 +131,7 @@ void Filter::answer_node(FilterCall& call, std::string_view node) {
 }
 
 void Filter::place(FilterCall& call) {
-  const std::vector<std::string_view> names = candidate_names(call.args);
+  const std::vector<std::string_view>& names = call.args.names;
   placer_.read(names);
   if (options_.scored) return place_scored(call, names);
   const core::PlaceIndex::Choice choice =

@@ -38,7 +38,7 @@ bool Prioritizer::prepare(FilterCall& call, std::string body) {
 bool Prioritizer::answer_at_once(FilterCall& call) {
   const bool simulated = call.args.has_nodes && !options_.nodes_form_is_live;
   if (call.request.asks_devices() && !simulated) return false;
-  const std::vector<std::string_view> names = candidate_names(call.args);
+  const std::vector<std::string_view>& names = call.args.names;
   core::Outcome outcome;
   if (call.request.asks_devices())
     outcome = place_simulated(call, options_.quotas, {.keep_keys = true});
@@ -69,7 +69,7 @@ void Prioritizer::send(FilterCall& call, const std::vector<std::string_view>& na
 void Prioritizer::decide(FilterCall& call) {
   // The device configuration has changed since the call was read: read it again by the new one.
   if (call.reader != live_.get() && !prepare(call, std::exchange(call.body, {}))) return;
-  const std::vector<std::string_view> names = candidate_names(call.args);
+  const std::vector<std::string_view>& names = call.args.names;
   placer_.read(names);
   const core::Outcome outcome = placer_.place(call.request, {.keep_keys = true});
   send(call, names, spread_out(outcome.fitting, outcome.keys, names.size()));

@@ -71,7 +71,7 @@ class PrioritizeTest : public testing::Test {
   void filter(const std::vector<std::string>& names, int memory) {
     FilterCall call;
     ASSERT_TRUE(read_call(call, live_, body(names, memory)));
-    placer_.read(candidate_names(call.args));
+    placer_.read(call.args.names);
     const core::Outcome outcome = placer_.place(call.request);
     if (!outcome.decision) return;
     PodRecord& record = books_.note_pod("default", "p", "uid-p");
