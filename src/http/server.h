@@ -43,6 +43,14 @@ struct Response {
   std::vector<std::pair<std::string, std::string>> headers;
 };
 
+/// Words for people, or nothing but a status.
+inline Response plain_text(int status, std::string body) {
+  return {.status = status,
+          .content_type = "text/plain; charset=utf-8",
+          .body = std::move(body),
+          .headers = {}};
+}
+
 /// A chunked response. write() is false once the client is gone; dropped before end() it is cut.
 class Stream {
  public:

@@ -18,13 +18,6 @@ namespace {
 
 constexpr std::size_t kBindMaxBody = 1U << 20;
 
-http::Response plain(int status, std::string body) {
-  return {.status = status,
-          .content_type = "text/plain; charset=utf-8",
-          .body = std::move(body),
-          .headers = {}};
-}
-
 std::string too_long(std::size_t limit) {
   return fmt::format("request body is longer than the limit of {} bytes, see --max-body", limit);
 }
@@ -98,7 +91,7 @@ void handle_bind(const Extender& e, const http::Request& request, const http::Re
 /// Without a body, as the original answers.
 http::Route other_methods(const char* path, const char* allowed) {
   return {.method = "*", .path = path, .handler = [allowed](http::Request&&, http::Responder r) {
-            http::Response response = plain(405, "");
+            http::Response response = http::plain_text(405, "");
             response.headers.emplace_back("Allow", allowed);
             r(std::move(response));
           }};
@@ -133,9 +126,9 @@ void add_get(std::vector<http::Route>& all, const char* path,
 
 http::Response ready_answer(Extender& e) {
   const std::string missing = e.missing();
-  if (!missing.empty()) return plain(503, "not ready: " + missing);
+  if (!missing.empty()) return http::plain_text(503, "not ready: " + missing);
   const std::string without = e.cache.missing();
-  return plain(200, without.empty() ? "" : "ready for full nodes only: " + without);
+  return http::plain_text(200, without.empty() ? "" : "ready for full nodes only: " + without);
 }
 
 }  // namespace
@@ -176,7 +169,7 @@ std::string Extender::missing() {
 
 std::vector<http::Route> probe_routes(Extender& e) {
   std::vector<http::Route> all;
-  add_get(all, "/healthz", [](const http::Request&) { return plain(200, ""); });
+  add_get(all, "/healthz", [](const http::Request&) { return http::plain_text(200, ""); });
   add_get(all, "/readyz", [&e](const http::Request&) { return ready_answer(e); });
   add_get(all, "/metrics", [&e](const http::Request& request) {
     return http::metrics_answer(e.metrics.render() + obs::process_text(obs::process_figures()),
@@ -184,7 +177,7 @@ std::vector<http::Route> probe_routes(Extender& e) {
   });
   // A name that is nearly right is wrong: no redirects.
   all.push_back({.method = "*", .path = "/*", .handler = [](http::Request&&, http::Responder r) {
-                   r(plain(404, "404 page not found\n"));
+                   r(http::plain_text(404, "404 page not found\n"));
                  }});
   return all;
 }

@@ -21,13 +21,6 @@ namespace {
 
 constexpr std::size_t kBindMaxBody = 1U << 20;
 
-http::Response plain(int status, std::string body) {
-  return {.status = status,
-          .content_type = "text/plain; charset=utf-8",
-          .body = std::move(body),
-          .headers = {}};
-}
-
 std::string too_long(std::size_t limit, std::string_view flag) {
   return fmt::format("request body is longer than the limit of {} bytes{}{}", limit,
                      flag.empty() ? "" : ", see ", flag);
@@ -96,7 +89,7 @@ void handle_bind(Scheduler& s, http::Request&& request, const http::Responder& r
 void handle_preempt(Scheduler& s, http::Request&& request, const http::Responder& respond) {
   const auto refuse = [&s, respond, arrived = s.clock.mono()](int status, const std::string& why) {
     s.preempt_verb.answered(status, arrived);
-    respond(plain(status, why));
+    respond(http::plain_text(status, why));
   };
   Result<PreemptCall> call = s.preempt_verb.prepare(request.body);
   if (!call) return refuse(400, call.error().what);
@@ -131,14 +124,15 @@ void handle_webhook(Scheduler& s, http::Request&& request, const http::Responder
 void handle_metrics(Scheduler& s, http::Request&& request, const http::Responder& respond) {
   s.scrape.post([&s, respond, form = http::metrics_form(request)] {
     std::optional<std::string> page = s.metrics_page();
-    if (!page) return respond(plain(503, "shutting down"));
+    if (!page) return respond(http::plain_text(503, "shutting down"));
     respond(http::metrics_answer(std::move(*page), form));
   });
 }
 
 void handle_ready(Scheduler& s, const http::Responder& respond) {
   const std::string missing = s.caches->filled() ? std::string() : s.caches->missing();
-  respond(missing.empty() ? plain(200, "") : plain(503, "not ready: " + missing));
+  respond(missing.empty() ? http::plain_text(200, "")
+                          : http::plain_text(503, "not ready: " + missing));
 }
 
 http::Response filter_too_large(std::size_t limit) {
@@ -150,7 +144,7 @@ http::Response prioritize_too_large(std::size_t) {
 }
 
 http::Response preempt_too_large(std::size_t limit) {
-  return plain(413, too_long(limit, "--extender-max-body"));
+  return http::plain_text(413, too_long(limit, "--extender-max-body"));
 }
 
 http::Response bind_too_large(std::size_t limit) {
@@ -176,9 +170,10 @@ std::vector<http::Route> metrics_routes(Scheduler& s) {
       {.method = "GET", .path = "/metrics", .handler = [&s](http::Request&& q, http::Responder r) {
          handle_metrics(s, std::move(q), r);
        }});
-  routes.push_back({.method = "GET",
-                    .path = "/healthz",
-                    .handler = [](http::Request&&, http::Responder r) { r(plain(200, "")); }});
+  routes.push_back(
+      {.method = "GET", .path = "/healthz", .handler = [](http::Request&&, http::Responder r) {
+         r(http::plain_text(200, ""));
+       }});
   routes.push_back({.method = "GET",
                     .path = "/readyz",
                     .handler = [&s](http::Request&&, http::Responder r) { handle_ready(s, r); }});
