@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "bench_main.h"
 #include "json/reader.h"
 #include "stage.h"
 
@@ -137,13 +138,8 @@ Status run(const Options& options) {
 }  // namespace tessera::bench
 
 int main(int argc, char** argv) {
-  const auto options = tessera::bench::parse_options(argc, argv);
-  if (!options) {
-    fmt::print(stderr, "churn_bench: {}\n", options.error().what);
-    return 2;
-  }
-  const auto status = tessera::bench::run(*options);
-  if (status) return 0;
-  fmt::print(stderr, "churn_bench: {}\n", status.error().what);
-  return 1;
+  using namespace tessera::bench;
+  return main_of(
+      "churn_bench", [&] { return parse_options(argc, argv); },
+      [](const auto& options) { return run(options); });
 }

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "bench_main.h"
 #include "http/server.h"
 #include "http_load.h"
 #include "stage.h"
@@ -334,13 +335,8 @@ Status run_all(const Options& options) {
 }  // namespace tessera::bench
 
 int main(int argc, char** argv) {
-  const auto options = tessera::bench::parse_options(argc, argv);
-  if (!options) {
-    fmt::print(stderr, "filter_http_bench: {}\n", options.error().what);
-    return 2;
-  }
-  const auto status = tessera::bench::run_all(*options);
-  if (status) return 0;
-  fmt::print(stderr, "filter_http_bench: {}\n", status.error().what);
-  return 1;
+  using namespace tessera::bench;
+  return main_of(
+      "filter_http_bench", [&] { return parse_options(argc, argv); },
+      [](const auto& options) { return run_all(options); });
 }

@@ -248,12 +248,7 @@ TEST_F(PreemptTest, PlansAreLimitedAndWhoWasTurnedAwayIsWoken) {
 
 TEST_F(PreemptTest, WhereNobodyIsWokenTheRoomStillWaits) {
   options_.wake_up_pending = false;
-  add_node("n1");
-  add("low", {.node = "n1"});
-  start_server();
-  const std::string uid = add("high", {.priority = 1000});
-  settle();
-  EXPECT_FALSE(fits("high", {"n1"}));
+  const std::string uid = high_finds_the_node_full();
   EXPECT_TRUE(eventually([&] { return !events("PreemptionRoomFree").empty(); }));
   EXPECT_TRUE(annotation("high", "tessera.io/wake-up").empty());
   EXPECT_TRUE(fits("high", {"n1"}));

@@ -13,12 +13,7 @@ using std::chrono::seconds;
 using Names = std::vector<std::string>;
 
 TEST_F(PreemptTest, APodOfHigherPriorityGetsTheRoomOfALowerOne) {
-  add_node("n1");
-  add("low", {.node = "n1"});
-  start_server();
-  const std::string uid = add("high", {.priority = 1000});
-  settle();
-  EXPECT_FALSE(fits("high", {"n1"}));
+  const std::string uid = high_finds_the_node_full();
   ASSERT_TRUE(eventually([&] { return !exists("low"); }));
   ASSERT_TRUE(eventually([&] { return fits("high", {"n1"}); }));
   EXPECT_TRUE(eventually([&] {
@@ -34,12 +29,7 @@ TEST_F(PreemptTest, APodOfHigherPriorityGetsTheRoomOfALowerOne) {
 }
 
 TEST_F(PreemptTest, EveryStepIsAnEventOnBothPods) {
-  add_node("n1");
-  add("low", {.node = "n1"});
-  start_server();
-  const std::string uid = add("high", {.priority = 1000});
-  settle();
-  EXPECT_FALSE(fits("high", {"n1"}));
+  const std::string uid = high_finds_the_node_full();
   EXPECT_TRUE(eventually([&] { return !events("PreemptionRoomFree").empty(); }));
   EXPECT_TRUE(eventually([&] { return fits("high", {"n1"}); }));
   EXPECT_EQ(bind("high", uid, "n1"), "");

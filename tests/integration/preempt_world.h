@@ -78,6 +78,17 @@ class PreemptTest : public ClusterTest {
   bool fits(const std::string& pod, const std::vector<std::string>& nodes) {
     return !filter(pod, nodes).names_null;
   }
+  /// A pod of low priority fills node n1, and one of high priority asks in vain: where most
+  /// preemptions begin. Returns the UID of "high".
+  std::string high_finds_the_node_full() {
+    add_node("n1");
+    add("low", {.node = "n1"});
+    start_server();
+    const std::string uid = add("high", {.priority = 1000});
+    settle();
+    EXPECT_FALSE(fits("high", {"n1"}));
+    return uid;
+  }
   double attempts(const std::string& result) {
     const double seen =
         metric(fmt::format(R"(tessera_preemption_attempts_total{{result="{}"}})", result));
