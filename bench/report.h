@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tessera::bench {
@@ -48,6 +49,8 @@ class Row {
   const std::string& check() const { return check_; }
 
  private:
+  Row& target(std::string_view name, double limit, std::optional<double> aim, bool more_is_better);
+
   std::string what_;
   std::vector<Figure> figures_;
   std::int64_t answers_ = 0;
@@ -58,6 +61,9 @@ struct Report {
   std::string scenario, setting;  ///< "F1"; policy, pod, card, agents, calls
   std::vector<Row> rows;
 };
+
+/// False when a row was not checked, or there is none.
+bool all_checked(const Report& report);
 
 /// Columns are all figures that some row has; a missed target is marked. A row that was not checked
 /// is an error of the bench, told in its place.
