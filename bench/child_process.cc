@@ -41,6 +41,11 @@ std::string_view digits_after(std::string_view text, std::string_view mark) {
 
 }  // namespace
 
+std::string program_beside() {
+  return (std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "tessera")
+      .string();
+}
+
 Folder::Folder() {
   path_ = (std::filesystem::temp_directory_path() / "tessera-bench-XXXXXX").string();
   if (mkdtemp(path_.data()) == nullptr) path_ = ".";
@@ -101,6 +106,18 @@ Result<std::uint16_t> ChildProcess::announced_port(std::string_view name) const 
   }
   return fail(Code::kUnavailable,
               "the server did not say its port; its log:\n" + content_of(log_file_));
+}
+
+double ChildProcess::cpu_seconds() const {
+  const std::string stat = content_of("/proc/" + std::to_string(id_) + "/stat");
+  const auto name_end = stat.rfind(')');  // the name may hold blanks
+  if (name_end == std::string::npos) return 0;
+  constexpr std::size_t kUser = 12, kKernel = 13;  // of the fields behind the name
+  const auto fields = text::split(std::string_view(stat).substr(name_end + 1), ' ');
+  if (fields.size() <= kKernel) return 0;
+  const std::int64_t ticks = text::parse_int(fields[kUser], 64).value_or(0) +
+                             text::parse_int(fields[kKernel], 64).value_or(0);
+  return static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 std::int64_t ChildProcess::memory_kb(std::string_view name) const {

@@ -27,6 +27,9 @@ class Folder {
   std::string path_;
 };
 
+/// The tessera of this build tree: one folder above the benchmarks.
+std::string program_beside();
+
 class ChildProcess {
  public:
   /// Standard error goes to `log_file`.
@@ -41,6 +44,8 @@ class ChildProcess {
   Result<std::uint16_t> announced_port(std::string_view name = "port") const;
   /// A line of /proc/<id>/status in kB, e.g. "VmRSS"; 0 when it is not there.
   std::int64_t memory_kb(std::string_view name) const;
+  /// Processor time of all its threads so far, in user and kernel; 0 when it has ended.
+  double cpu_seconds() const;
 
  private:
   ChildProcess(pid_t id, std::string log_file) : id_(id), log_file_(std::move(log_file)) {}

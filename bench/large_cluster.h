@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "base/result.h"
 
@@ -29,22 +28,24 @@ class LargeCluster {
   LargeCluster& operator=(const LargeCluster&) = delete;
 
   const std::string& kubeconfig() const { return kubeconfig_; }
-  const std::string& url() const { return url_; }
   pid_t id() const { return id_; }
 
-  /// So many changes, as fast as the API server makes them while its watches keep up: pods with and
-  /// without devices come, change and go, nodes report. The number of pods stays the same. Returns
-  /// the nodes' last version, which the follower has seen when it is done.
+  /// So many changes, one after the other, as fast as the API server makes them: pods with and
+  /// without devices come, change and go, nodes report. How many pods there are and what each
+  /// node's pods hold is the same afterwards.
   Status churn(std::int64_t events);
+  /// How often the watches of the server under test were begun: more than one of each resource
+  /// means that it did not keep up.
+  Result<std::int64_t> watches();
 
  private:
-  LargeCluster(pid_t id, int to, int from) : id_(id), to_(to), from_(from) {}
-  Result<std::string> ask(std::string_view line);
-  Result<std::string> read_line();
+  LargeCluster(pid_t id, int socket) : id_(id), socket_(socket) {}
+  Result<std::string> ask(const std::string& line);
+  Result<std::string> reply();
 
-  pid_t id_;
-  int to_, from_;
-  std::string received_, kubeconfig_, url_;
+  const pid_t id_;
+  const int socket_;
+  std::string received_, kubeconfig_;
 };
 
 }  // namespace tessera::bench

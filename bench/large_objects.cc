@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include "core/device.h"
 #include "json/writer.h"
 #include "vendors/codec.h"
@@ -89,8 +93,10 @@ void write_container(json::Writer& w, bool devices) {
   for (const char* section : {"limits", "requests"}) {
     w.key(section).begin_object().key("cpu").string("2").key("memory").string("4Gi");
     if (devices)
-      w.key("nvidia.com/gpu").string("1").key("nvidia.com/gpumem").string(
-          std::to_string(kHeldMemory));
+      w.key("nvidia.com/gpu")
+          .string("1")
+          .key("nvidia.com/gpumem")
+          .string(std::to_string(kHeldMemory));
     if (devices) w.key("nvidia.com/gpucores").string(std::to_string(kHeldCores));
     w.end_object();
   }
@@ -142,7 +148,7 @@ std::string pod(std::int64_t serial, std::int64_t node, const std::string& devic
   w.end_array().key("volumes").begin_array().begin_object();
   w.key("name").string("kube-api-access").key("projected").begin_object();
   w.key("defaultMode").integer(420).key("note");
-  const std::size_t used = w.view().size() + 900 + kServerFields;
+  const std::size_t used = w.text().size() + 900 + kServerFields;
   w.string(std::string(used < kPodSize ? kPodSize - used : 0, 'x'));
   w.end_object().end_object().end_array().end_object();
   write_pod_status(w, node);
@@ -173,7 +179,7 @@ std::string large_node(std::int64_t n) {
   w.key("status").begin_object();
   write_amounts(w);
   write_conditions(w, 0);
-  const std::size_t used = w.view().size() + kServerFields;
+  const std::size_t used = w.text().size() + kServerFields;
   write_images(w, n, used < kNodeSize ? kNodeSize - used : 0);
   w.end_object().end_object();
   return std::move(w).take();

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <thread>
 #include <utility>
@@ -18,12 +17,6 @@ namespace tessera::bench {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// In the build tree the program is one folder up.
-std::string program_beside() {
-  return (std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "tessera")
-      .string();
-}
 
 std::string node_name(std::int64_t n) { return fmt::format("node-{:05}", n); }
 std::string card_id(std::int64_t n, std::int64_t card) {
