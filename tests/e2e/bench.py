@@ -1,48 +1,37 @@
 #!/usr/bin/env python3
 """Figures on a real control plane: how long until all pods are bound, pods per second, API calls per pod.
    bench.py [crowd] [one-node] [spread] [alone] [thousand] [thousand-plain] [thousand-scored] [scored]
-            [burst]      default: crowd one-node spread
+            [burst] [ratio] [crowd-floor]      default: crowd one-node spread
 All times are the API server's own, out of its audit log: from the creation of a pod to the end of its Binding. Nothing polls the API
 meanwhile. `thousand` creates the pods while kube-scheduler stands still and counts from its first step; `thousand-plain` is the same with
 pods that ask for no device, which kube-scheduler binds alone: the floor of the machine; `thousand-scored` is the same in scored mode.
 `scored` is two bursts of 1,000 pods in scored mode
-onto just enough room: one place on each of 1,000 nodes, and 8 on each of 125. `burst` is case 190."""
-import concurrent.futures
+onto just enough room: one place on each of 1,000 nodes, and 8 on each of 125. `burst` is case 190. `ratio` (bench_ratio.py) compares with an
+extender that decides nothing, `crowd-floor` (bench_crowd.py) with the time that agents and our two calls take. A run that does not end
+in time prints what is stuck and keeps its logs."""
 import datetime
-import json
 import signal
 import statistics
 import sys
 import tempfile
 import time
 
+import bench_audit
+import bench_crowd
+import bench_ratio
+import bench_stuck
+from bench_create import create_pods
 from cluster import Cluster, percentile, pod
 
 
-def at(entry, key="stageTimestamp"):
-    return datetime.datetime.fromisoformat(entry[key].replace("Z", "+00:00")).timestamp()
-
-
-def audit(cluster):
-    """(created, bound): pod name -> time, out of the audit log."""
-    created, bound = {}, {}
-    for line in (cluster.folder / "audit.log").read_text().splitlines():
-        try:
-            entry = json.loads(line)
-        except ValueError:  # the last line may be half written
-            continue
-        ref = entry.get("objectRef", {})
-        if entry["verb"] != "create" or ref.get("resource") != "pods" or entry.get("responseStatus", {}).get("code") != 201:
-            continue
-        if ref.get("subresource") == "binding":
-            bound[ref["name"]] = at(entry)
-        elif ref.get("name", "").startswith("p-"):
-            created[ref["name"]] = at(entry)
-    return created, bound
-
-
 def report(title, cluster, begin, pods):
-    created, bound = audit(cluster)
+    calls, _ = bench_audit.calls_of(cluster.folder / "audit.log")
+    created = bench_audit.created(calls)
+    bound = {name: found[-1].answered for name, found in bench_audit.bindings(calls).items()}
+    if len(bound) < pods:
+        bench_stuck.explain(cluster)
+    if not bound:
+        sys.exit("no pod was bound")
     latencies = [bound[n] - created[n] for n in bound if n in created]
     total = max(bound.values()) - begin
     failures = [e for e in cluster.core.list_namespaced_event("default").items if e.reason in ("FailedScheduling", "BindingFailed")]
@@ -59,22 +48,12 @@ def report(title, cluster, begin, pods):
         sys.exit(f"agents saw it broken: {wrong[:5]}")
 
 
-def create_pods(cluster, pods, body):
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda i: cluster.core.create_namespaced_pod("default", body(f"p-{i:05}")), range(pods)))
-
-
 def report_scored(cluster, pods):
     refused = cluster.metric("tessera_bind_refused_full_total")
     print(f"   binds refused for want of room {refused:.0f} ({100 * refused / pods:.1f} %), moved "
           f"{cluster.metric('tessera_bind_moved_total'):.0f}", flush=True)
     if refused >= 0.02 * pods:
         sys.exit("too many binds were refused")
-
-
-def bindings(log):
-    """How many were accepted; cheaper than reading the lines as JSON."""
-    return sum(b'"subresource":"binding"' in line and b'"code":201' in line for line in log.read_bytes().splitlines())
 
 
 def measure(title, nodes, pods, delay_ms, policy, flags=(), limit=180, hold=False, body=None, scored=False, serve=True):
@@ -97,8 +76,8 @@ def measure(title, nodes, pods, delay_ms, policy, flags=(), limit=180, hold=Fals
                 begin = time.time()
                 scheduler.send_signal(signal.SIGCONT)
             end = time.monotonic() + limit
-            log = cluster.folder / "audit.log"
-            while time.monotonic() < end and bindings(log) < pods:
+            bound = bench_audit.counter_of_bindings(cluster.folder / "audit.log")
+            while time.monotonic() < end and bound() < pods:
                 time.sleep(0.25)
             time.sleep(0.5)
             cluster.processes["agents"].send_signal(signal.SIGCONT)
@@ -139,6 +118,10 @@ def main():
                 body=lambda name: pod(name, gpu=8, mem=60000))
         measure("scored: 1,000 pods onto 125 nodes, 8 places each, agents 20 ms", 125, 1000, 20, "binpack", fast, hold=True, scored=True,
                 body=lambda name: pod(name, gpu=1, mem=60000))
+    missed = [name for name, row in (("ratio", bench_ratio.run), ("crowd-floor", bench_crowd.run)) if name in wanted and not row()]
+    if missed:
+        sys.exit(f"targets were missed: {missed}")
 
 
-main()
+if __name__ == "__main__":
+    main()

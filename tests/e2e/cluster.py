@@ -20,6 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("TESSERA_CONTROL_PLANE", ROOT / ".cache" / "control-plane"))
 TESSERA = pathlib.Path(os.environ.get("TESSERA_PROGRAM", ROOT / "build" / "tessera"))
 AGENTS = pathlib.Path(os.environ.get("TESSERA_AGENTS", ROOT / "build" / "tests" / "tessera-agents"))
+IDLE = pathlib.Path(os.environ.get("TESSERA_IDLE_EXTENDER", TESSERA.parent / "bench" / "idle_extender"))
 SCHEDULER_NAME = "hami-scheduler"
 RESOURCES = ["nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores", "nvidia.com/gpumem-percentage", "nvidia.com/priority"]
 
@@ -167,8 +168,19 @@ class Cluster:
         if wait:
             wait_for("tessera is ready", lambda: self.get("/readyz").strip() == "200", 30)
 
-    def get(self, path, body=False):
-        arguments = ["curl", "-s", "--cacert", str(self.folder / "ca.crt"), f"https://127.0.0.1:{self.port}{path}"]
+    def start_idle_extender(self):
+        """What tessera is compared with: see bench/idle_extender.cc. Returns its port."""
+        assert IDLE.exists(), f"{IDLE} is missing: run this through ./dev bench e2e"
+        if not (self.folder / "tls.crt").exists():
+            self.make_certificate()
+        port = free_port()
+        self.run("idle", IDLE, f"--kubeconfig={self.kubeconfig}", f"--listen=127.0.0.1:{port}", f"--cert={self.folder / 'tls.crt'}",
+                 f"--key={self.folder / 'tls.key'}")
+        wait_for("the idle extender serves", lambda: self.get("/counts", body=True, port=port))
+        return port
+
+    def get(self, path, body=False, port=None):
+        arguments = ["curl", "-s", "--cacert", str(self.folder / "ca.crt"), f"https://127.0.0.1:{port or self.port}{path}"]
         if not body:
             arguments += ["-o", os.devnull, "-w", "%{http_code}"]
         return subprocess.run(arguments, capture_output=True, text=True, timeout=20).stdout
@@ -180,23 +192,31 @@ class Cluster:
         begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
         return shown[shown.index(begin):shown.index(end) + len(end)]
 
-    def start_scheduler(self, scored=False):
-        """scored: kube-scheduler asks for scores and weighs them as the rendered configuration does."""
+    def start_scheduler(self, scored=False, port=None, alone=False):
+        """scored: kube-scheduler asks for scores and weighs them as the rendered configuration does; port: of the extender, if it is not
+        tessera; alone: without any."""
         f = self.folder
         prioritize = {"prioritizeVerb": "prioritize", "weight": 5} if scored else {"weight": 1}
         config = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
                   "leaderElection": {"leaderElect": False},
                   "clientConnection": {"kubeconfig": str(self.kubeconfig), "qps": 2000, "burst": 4000},
                   "percentageOfNodesToScore": 100, "profiles": [{"schedulerName": SCHEDULER_NAME}],
-                  "extenders": [{"urlPrefix": f"https://127.0.0.1:{self.port}", "filterVerb": "filter", "bindVerb": "bind",
+                  "extenders": [] if alone else
+                  [{"urlPrefix": f"https://127.0.0.1:{port or self.port}", "filterVerb": "filter", "bindVerb": "bind",
                                  "nodeCacheCapable": True, **prioritize, "httpTimeout": "30s", "enableHTTPS": True,
                                  "tlsConfig": {"caFile": str(f / "ca.crt")},
                                  "managedResources": [{"name": n, "ignoredByScheduler": True} for n in RESOURCES],
                                  **self.extender_config}],
                   **self.scheduler_config}
         (f / "kube-scheduler.yaml").write_text(yaml.safe_dump(config))
-        self.run("kube-scheduler", BIN / "kube-scheduler", f"--config={f / 'kube-scheduler.yaml'}", f"--secure-port={free_port()}",
+        self.scheduler_port = free_port()
+        self.run("kube-scheduler", BIN / "kube-scheduler", f"--config={f / 'kube-scheduler.yaml'}", f"--secure-port={self.scheduler_port}",
                  f"--cert-dir={f / 'scheduler-certs'}")
+
+    def wait_for_scheduler(self):
+        """Until it has read everything that there is."""
+        wait_for("kube-scheduler is ready", lambda: subprocess.run(
+            ["curl", "-sk", f"https://127.0.0.1:{self.scheduler_port}/readyz"], capture_output=True, text=True, timeout=20).stdout == "ok", 60)
 
     def register_webhook(self):
         ca = base64.b64encode((self.folder / "ca.crt").read_bytes()).decode()
@@ -227,6 +247,15 @@ class Cluster:
     # ---- what tests ask -------------------------------------------------------------------------------------------
     def device_rows(self):
         return sum(1 for line in self.get("/metrics", body=True).splitlines() if line.startswith("hami_gpu_memory_limit_bytes{"))
+
+    def cpu_seconds(self):
+        """{name: seconds of processor time that each process has used}."""
+        used = {}
+        for name, process in self.processes.items():
+            with contextlib.suppress(OSError):
+                fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+                used[name] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return used
 
     def metric(self, name):
         """The value of a metric without labels, or the sum over all labels."""
