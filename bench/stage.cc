@@ -182,15 +182,20 @@ double metric(std::string_view page, std::string_view name_and_labels) {
 Result<Served> serve(Stage& stage, const Folder& folder, const std::string& log,
                      const std::vector<std::string>& more) {
   const StageOptions& options = stage.options();
-  std::ofstream(folder.file("kubeconfig")) << stage.kubeconfig();
-  std::vector<std::string> command = {options.program.empty() ? program_beside() : options.program,
-                                      "serve",
-                                      "--kubeconfig=" + folder.file("kubeconfig"),
-                                      "--http_bind=127.0.0.1:0",
-                                      "--metrics-bind-address=127.0.0.1:0",
-                                      "--scheduler-name=hami-scheduler",
-                                      "--node-scheduler-policy=" + options.node_policy,
-                                      "--gpu-scheduler-policy=" + options.device_policy};
+  std::vector<std::string> flags = {"--node-scheduler-policy=" + options.node_policy,
+                                    "--gpu-scheduler-policy=" + options.device_policy};
+  flags.insert(flags.end(), more.begin(), more.end());
+  return serve(stage.kubeconfig(), options.program, folder, log, flags);
+}
+
+Result<Served> serve(const std::string& kubeconfig, const std::string& program,
+                     const Folder& folder, const std::string& log,
+                     const std::vector<std::string>& more) {
+  std::ofstream(folder.file("kubeconfig")) << kubeconfig;
+  std::vector<std::string> command = {
+      program.empty() ? program_beside() : program, "serve",
+      "--kubeconfig=" + folder.file("kubeconfig"),  "--http_bind=127.0.0.1:0",
+      "--metrics-bind-address=127.0.0.1:0",         "--scheduler-name=hami-scheduler"};
   command.insert(command.end(), more.begin(), more.end());
   auto child = ChildProcess::start(command, folder.file(log));
   if (!child) return tl::unexpected(child.error());

@@ -66,12 +66,15 @@ Status check_scores(const LoadClient::Answer& answer, const std::vector<std::str
 /// The value of a row of a metrics page; -1 when it is not there.
 double metric(std::string_view page, std::string_view name_and_labels);
 
-/// A server on the stage's cluster, ready.
+/// A server on the stage's cluster, or on any other, ready.
 struct Served {
   std::unique_ptr<ChildProcess> child;
   std::uint16_t port = 0, metrics_port = 0;
 };
 Result<Served> serve(Stage& stage, const Folder& folder, const std::string& log,
+                     const std::vector<std::string>& more);
+Result<Served> serve(const std::string& kubeconfig, const std::string& program,
+                     const Folder& folder, const std::string& log,
                      const std::vector<std::string>& more);
 
 }  // namespace tessera::bench

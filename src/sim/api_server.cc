@@ -152,6 +152,7 @@ void ApiServer::Impl::on_request(http::Request&& request, const http::Responder&
   std::string line = request.method + " " + request.path;
   if (!request.query.empty()) line += "?" + request.query;
   const std::string user_agent(request.header("user-agent"));
+  if (options.on_request) options.on_request(user_agent, line, request.body);
   Call call = call_of(std::move(request));
   std::optional<Fault> fault;
   {

@@ -38,6 +38,10 @@ class ApiServer {
     std::chrono::milliseconds bookmark_interval{1000};
     std::size_t history = 10'000;  ///< events kept for resuming watches; older = 410
     std::string token;             ///< non-empty: required as bearer token
+    /// Told of each request over HTTP before it acts, "VERB path?query"; I/O threads, must not
+    /// block.
+    std::function<void(std::string_view user_agent, std::string_view line, std::string_view body)>
+        on_request = {};
   };
   static Result<std::unique_ptr<ApiServer>> start(Options options, const Clock& clock);
   ~ApiServer();
