@@ -31,7 +31,7 @@ void visit(const json::Value& value) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = fuzz::as_text(data, size);
-  const auto raw = json::raw_elements(text, "a", "b");  // safe on anything
+  const auto found = json::find_array(text, "a", "b");  // safe on anything
   json::Writer writer;
   writer.string(text);
   json::Parser string_parser;
@@ -49,8 +49,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::require(again->dump() == dumped, "a dump is stable");
 
   const json::Value elements = value->find_ignoring_case("a").find_ignoring_case("b");
-  if (raw && elements.kind() == json::Kind::kArray) {
-    fuzz::require(raw->size() == elements.size(), "one raw text for each element");
+  fuzz::require(found.has_value(), "no brackets are missing where a parser finds none missing");
+  fuzz::require(found->has_value() == (elements.kind() == json::Kind::kArray),
+                "the array is found");
+  if (*found) {
+    fuzz::require((*found)->elements.size() == elements.size(), "one text for each element");
   }
   return 0;
 }

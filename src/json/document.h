@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
+
 namespace tessera::json {
 
 struct NumberSpot {
@@ -26,6 +28,9 @@ struct Document {
   /// linear.
   mutable std::optional<std::vector<NumberSpot>> numbers;
 };
+
+/// What is said of a text whose brackets and commas do not make a whole.
+Error structure_error(std::string_view text);
 
 /// Every number of the document with its text, in document order.
 std::vector<NumberSpot> locate_numbers(const Document& document);

@@ -1,39 +1,44 @@
-// Finds the received text of array elements, so that a caller can send them back byte for byte.
+// Finds an array inside a large text, and the received text of each of its elements.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "base/text.h"
+#include "json/document.h"
+#include "json/nesting.h"
 #include "json/reader.h"
 
 namespace tessera::json {
 namespace {
 
-/// Walks over JSON text without building anything. On malformed text it stops at the end; it never
-/// reads outside.
+/// Walks over JSON text without building anything. On malformed text it stops somewhere inside; it
+/// never reads outside.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : text_(text) {}
 
+  std::size_t place() const { return at_; }
   bool at(char c) const { return at_ < text_.size() && text_[at_] == c; }
-  bool done() const { return at_ >= text_.size(); }
-  void step() { ++at_; }
   void skip_blanks() { at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size()); }
   /// Consumes `c` and the blanks around it.
   bool take(char c) {
     skip_blanks();
     if (!at(c)) return false;
-    step();
+    ++at_;
     skip_blanks();
     return true;
   }
-  std::string_view skip_value() {
+  /// The text of one value; empty where none begins.
+  std::string_view value() {
     skip_blanks();
     const std::size_t begin = at_;
     if (at('"')) {
       skip_string();
     } else if (at('{') || at('[')) {
-      skip_nested();
+      at_ = nested_end(text_, at_);
     } else {
-      at_ = std::min(text_.find_first_of(",]} \t\r\n", at_), text_.size());
+      at_ = std::min(text_.find_first_of(",:]} \t\r\n", at_), text_.size());
     }
     return text_.substr(begin, at_ - begin);
   }
@@ -53,19 +58,7 @@ class Cursor {
       if (slashes % 2 == 0) return;
     }
   }
-  void skip_nested() {
-    std::size_t depth = 0;
-    while (!done()) {
-      const char c = text_[at_];
-      if (c == '"') {
-        skip_string();
-        continue;
-      }
-      ++at_;
-      if (c == '{' || c == '[') ++depth;
-      if ((c == '}' || c == ']') && --depth == 0) return;
-    }
-  }
+
   std::string_view text_;
   std::size_t at_ = 0;
 };
@@ -81,48 +74,85 @@ std::string plain_key(std::string_view quoted) {
   return value ? std::string(value->string_or("")) : std::string();
 }
 
-/// Same choice as Value::find_ignoring_case. Empty when there is no such member.
-std::string_view find_member(std::string_view object, std::string_view key) {
-  Cursor cursor(object);
-  if (!cursor.take('{')) return {};
-  std::string_view exact;
-  std::string_view similar;
-  while (!cursor.done() && cursor.at('"')) {
-    const std::string name = plain_key(cursor.skip_value());
-    if (!cursor.take(':')) break;
-    const std::string_view value = cursor.skip_value();
-    if (name == key) {
-      exact = value;
-    } else if (text::equals_ignoring_case(name, key)) {
-      similar = value;
-    }
-    if (!cursor.take(',')) break;
-  }
-  return exact.empty() ? similar : exact;
+/// Calls `member(name)` at each value of the object that begins here; it must consume the value and
+/// say whether that went well. False: this is no object, or not a whole one.
+template <class F>
+bool each_member(Cursor& cursor, F&& member) {
+  if (!cursor.take('{')) return false;
+  if (cursor.take('}')) return true;
+  do {
+    if (!cursor.at('"')) return false;
+    const std::string name = plain_key(cursor.value());
+    if (!cursor.take(':') || !member(name)) return false;
+  } while (cursor.take(','));
+  return cursor.take('}');
 }
 
-bool absent(std::string_view value) { return value.empty() || value == "null"; }
+/// Of several members with this name, the same choice as Value::find_ignoring_case.
+class Choice {
+ public:
+  explicit Choice(std::string_view key) : key_(key) {}
+  bool concerns(std::string_view name) const { return text::equals_ignoring_case(name, key_); }
+  void put(std::string_view name, std::optional<ArrayText> found) {
+    if (name == key_) has_exact_ = true;
+    (name == key_ ? exact_ : similar_) = std::move(found);
+  }
+  std::optional<ArrayText> take() { return std::move(has_exact_ ? exact_ : similar_); }
+
+ private:
+  std::string_view key_;
+  bool has_exact_ = false;
+  std::optional<ArrayText> exact_, similar_;
+};
+
+bool read_array(Cursor& cursor, ArrayText& array) {
+  array.begin = cursor.place();
+  cursor.take('[');
+  if (!cursor.at(']')) {
+    do {
+      const std::string_view element = cursor.value();
+      if (element.empty()) return false;
+      array.elements.push_back(element);
+    } while (cursor.take(','));
+  }
+  if (!cursor.at(']')) return false;
+  array.end = cursor.place() + 1;
+  return cursor.take(']');
+}
+
+/// Goes to the member of `choice`, wherever it stands in the object; `inner` looks into it.
+template <class F>
+bool choose(Cursor& cursor, Choice& choice, char opening, F&& inner) {
+  return each_member(cursor, [&](std::string_view name) {
+    if (!choice.concerns(name) || !cursor.at(opening)) {
+      if (choice.concerns(name)) choice.put(name, std::nullopt);
+      return !cursor.value().empty();
+    }
+    return inner(name);
+  });
+}
 
 }  // namespace
 
-Result<std::vector<std::string_view>> raw_elements(std::string_view text, std::string_view key1,
-                                                   std::string_view key2) {
-  std::vector<std::string_view> elements;
-  const std::string_view outer = find_member(text, key1);
-  if (absent(outer)) return elements;
-  if (outer.front() != '{') return fail(Code::kInvalid, fmt::format("{} is not an object", key1));
-  const std::string_view array = find_member(outer, key2);
-  if (absent(array)) return elements;
-  Cursor cursor(array);
-  if (!cursor.take('['))
-    return fail(Code::kInvalid, fmt::format("{}.{} is not an array", key1, key2));
-  while (!cursor.done() && !cursor.at(']')) {
-    const std::string_view element = cursor.skip_value();
-    if (element.empty()) break;
-    elements.push_back(element);
-    if (!cursor.take(',')) break;
-  }
-  return elements;
+Result<std::optional<ArrayText>> find_array(std::string_view text, std::string_view key1,
+                                            std::string_view key2) {
+  Cursor cursor(text);
+  cursor.skip_blanks();
+  if (!cursor.at('{')) return std::nullopt;
+  Choice outer(key1);
+  const bool whole = choose(cursor, outer, '{', [&](std::string_view name1) {
+    Choice inner(key2);
+    const bool read = choose(cursor, inner, '[', [&](std::string_view name2) {
+      ArrayText array;
+      if (!read_array(cursor, array)) return false;
+      inner.put(name2, std::move(array));
+      return true;
+    });
+    outer.put(name1, inner.take());
+    return read;
+  });
+  if (!whole) return tl::unexpected(structure_error(text));
+  return outer.take();
 }
 
 }  // namespace tessera::json

@@ -212,6 +212,8 @@ std::string Value::dump() const {
   return std::move(out).take();
 }
 
+Error structure_error(std::string_view text) { return parse_error(text, simdjson::TAPE_ERROR); }
+
 struct Parser::Impl {
   Document document;
 };
@@ -249,6 +251,22 @@ Result<Value> Parser::parse_in_place(std::string& text) {
   dom::element root;
   const auto code = document.parser.parse(text.data(), text.size(), false).get(root);
   if (code != simdjson::SUCCESS) return tl::unexpected(parse_error(text, code));
+  return Access::value(&document, root);
+}
+
+Result<Value> Parser::parse_part(std::string_view part, std::size_t depth) {
+  static_assert(simdjson::SIMDJSON_PADDING <= 64);
+  Document& document = impl_->document;
+  document.numbers.reset();
+  document.source = part;
+  const std::size_t levels = kMaxDepth - std::min(depth, kMaxDepth - 1);
+  if (document.parser.capacity() < part.size() || document.parser.max_depth() != levels) {
+    const auto code = document.parser.allocate(part.size() + 64, levels);
+    if (code != simdjson::SUCCESS) return tl::unexpected(parse_error(part, code));
+  }
+  dom::element root;
+  const auto code = document.parser.parse(part.data(), part.size(), false).get(root);
+  if (code != simdjson::SUCCESS) return tl::unexpected(parse_error(part, code));
   return Access::value(&document, root);
 }
 

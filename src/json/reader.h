@@ -81,6 +81,9 @@ class Parser {
   /// The same on memory that stays the caller's: `text` gets padding (its size stays) and must
   /// outlive the Values.
   Result<Value> parse_in_place(std::string& text);
+  /// A part of a larger text that stands `depth` deep in it. Nothing is copied: the part stays
+  /// where it is, and 64 bytes behind its end may be read.
+  Result<Value> parse_part(std::string_view part, std::size_t depth);
   /// What the last parse read; valid as long as its Values.
   std::string_view source() const;
 
@@ -89,11 +92,18 @@ class Parser {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The raw JSON text of each element of the array at body.<key1>.<key2> (keys ignoring case), byte
-/// for byte as received. Meant for texts that a Parser has accepted; safe, but not a validator, on
-/// others. Missing or null on the way: empty.
-Result<std::vector<std::string_view>> raw_elements(std::string_view text, std::string_view key1,
-                                                   std::string_view key2);
+/// An array inside a text: its place, brackets included, and the text of each element, byte for
+/// byte as received.
+struct ArrayText {
+  std::size_t begin = 0, end = 0;
+  std::vector<std::string_view> elements;
+};
+/// The array at text.<key1>.<key2>, chosen as find_ignoring_case would; nullopt when something else
+/// or nothing is there. One pass that builds nothing and is no validator: the text is valid when
+/// the elements are and the text without them is. Errors: the brackets and commas on the way do not
+/// make a whole.
+Result<std::optional<ArrayText>> find_array(std::string_view text, std::string_view key1,
+                                            std::string_view key2);
 
 template <class F>
 void Value::for_each_member(F&& f) const {

@@ -154,36 +154,103 @@ TEST(Reader, InPlaceTheTextStaysTheCallers) {
   EXPECT_EQ((*value)["a"].literal()->data(), body.data() + 5);
 }
 
-TEST(RawElements, AreTheReceivedBytes) {
+std::optional<ArrayText> found_in(std::string_view text) {
+  auto found = find_array(text, "Nodes", "items");
+  EXPECT_TRUE(found) << text;
+  return found ? std::move(*found) : std::nullopt;
+}
+
+TEST(FindArray, GivesTheReceivedBytes) {
   const std::string_view text =
       R"({"pod":{"items":[0]}, "nodes" : {"Items": [ {"a" : "]}\\\"" } ,[ 1, 2 ],"x\\",  3.50,null ] },"z":1})";
-  const auto elements = raw_elements(text, "Nodes", "items");
-  ASSERT_TRUE(elements);
-  EXPECT_THAT(*elements,
+  const auto array = found_in(text);
+  ASSERT_TRUE(array);
+  EXPECT_THAT(array->elements,
               ElementsAre(R"({"a" : "]}\\\"" })", "[ 1, 2 ]", R"("x\\")", "3.50", "null"));
-  EXPECT_EQ((*elements)[0].data(), text.data() + text.find("{\"a\""));
+  EXPECT_EQ(array->elements[0].data(), text.data() + text.find("{\"a\""));
+  EXPECT_EQ(std::string(text.substr(0, array->begin)) + "[]" + std::string(text.substr(array->end)),
+            R"({"pod":{"items":[0]}, "nodes" : {"Items": [] },"z":1})");
 }
 
-TEST(RawElements, ChooseTheSameMemberAsTheReader) {
-  EXPECT_THAT(*raw_elements(R"({"Nodes":{"items":[1]},"nodes":{"items":[2]}})", "Nodes", "items"),
-              ElementsAre("1"));
-  EXPECT_THAT(*raw_elements(R"({"nodes":{"items":[1]},"NODES":{"items":[2]}})", "Nodes", "items"),
-              ElementsAre("2"));
-  EXPECT_THAT(*raw_elements(R"({"\u004eodes":{"items":[1],"items":[3]}})", "Nodes", "items"),
-              ElementsAre("3"));
-}
-
-TEST(RawElements, MissingIsEmptyAndWrongKindsAreErrors) {
-  for (std::string_view text : {"{}", R"({"Nodes":null})", R"({"Nodes":{}})",
-                                R"({"Nodes":{"items":null}})", R"({"Nodes":{"items":[ ]}})"}) {
-    const auto elements = raw_elements(text, "Nodes", "items");
-    ASSERT_TRUE(elements) << text;
-    EXPECT_TRUE(elements->empty()) << text;
+TEST(FindArray, ChoosesTheSameMemberAsTheReader) {
+  const std::pair<std::string_view, std::string_view> rows[] = {
+      {R"({"Nodes":{"items":[1]},"nodes":{"items":[2]}})", "1"},
+      {R"({"nodes":{"items":[1]},"NODES":{"items":[2]}})", "2"},
+      {R"({"\u004eodes":{"items":[1],"items":[3]}})", "3"},
+      {R"({"Nodes":{"Items":[1],"items":[4],"ITEMS":[2]},"nodes":null})", "4"},
+      {R"({"Nodes":{"items":[1]},"Nodes":{"x":{"items":[2]},"items":[5]}})", "5"},
+  };
+  for (const auto& [text, element] : rows) {
+    const auto array = found_in(text);
+    ASSERT_TRUE(array) << text;
+    EXPECT_THAT(array->elements, ElementsAre(element)) << text;
   }
-  EXPECT_EQ(raw_elements(R"({"Nodes":[]})", "Nodes", "items").error().what,
-            "Nodes is not an object");
-  EXPECT_EQ(raw_elements(R"({"Nodes":{"items":5}})", "Nodes", "items").error().what,
-            "Nodes.items is not an array");
+}
+
+TEST(FindArray, AnEmptyArrayIsFoundAndAnythingElseIsNot) {
+  const auto empty = found_in(R"({"Nodes":{"items":[ ]}})");
+  ASSERT_TRUE(empty);
+  EXPECT_TRUE(empty->elements.empty());
+  for (std::string_view text :
+       {"{}", "[]", "null", "", " 7", R"({"Nodes":null})", R"({"Nodes":{}})",
+        R"({"Nodes":{"items":null}})", R"({"Nodes":[]})", R"({"Nodes":{"items":5}})",
+        R"({"Nodes":{"items":[1]},"Nodes":7})", R"({"Nodes":{"items":[1],"items":null}})",
+        R"({"items":[1],"Pod":{"Nodes":{"items":[1]}}})"}) {
+    EXPECT_FALSE(found_in(text)) << text;
+  }
+}
+
+TEST(FindArray, WhatDoesNotMakeAWholeIsAnError) {
+  const std::pair<std::string_view, std::string_view> rows[] = {
+      {R"({"Nodes":{"items":[{"a":1},)", "unexpected EOF"},
+      {R"({"Nodes":{"items":[{"a":"1)", "unexpected EOF"},
+      {R"({"Nodes":{"items":[1,]}})", "improper structure"},
+      {R"({"Nodes":{"items":[1 2]}})", "improper structure"},
+      {R"({"Nodes":{"items":[1}}})", "improper structure"},
+      {R"({"Nodes" {"items":[1]}})", "improper structure"},
+      {R"({Nodes:{"items":[1]}})", "improper structure"},
+  };
+  for (const auto& [text, what] : rows) {
+    const auto found = find_array(text, "Nodes", "items");
+    ASSERT_FALSE(found) << text;
+    EXPECT_THAT(found.error().what, testing::HasSubstr(what)) << text;
+  }
+}
+
+// Whatever stands where a step of 64 bytes ends: quotes, backslashes, brackets.
+TEST(FindArray, EndsOfElementsAreFoundAtEveryOffset) {
+  for (std::size_t blanks = 0; blanks < 140; ++blanks) {
+    for (const std::string_view element :
+         {R"({"a\\":"]}\\\"[{","b":[[{}],"\\\\"]})", R"(["\"",{"x":"\\"},[[[]]]])", "{}"}) {
+      const std::string text = R"({"Nodes":{"items":[)" + std::string(blanks, ' ') +
+                               std::string(element) + "," + std::string(element) + "]}}";
+      const auto array = found_in(text);
+      ASSERT_TRUE(array);
+      EXPECT_THAT(array->elements, ElementsAre(element, element)) << text;
+    }
+  }
+}
+
+TEST(ParsePart, ReadsInPlaceAndCountsTheDepthAround) {
+  const std::string text = R"([{"a":1.50},"x",tru])" + std::string(64, ' ');
+  Parser parser;
+  const auto object = parser.parse_part(std::string_view(text).substr(1, 10), 1);
+  ASSERT_TRUE(object);
+  EXPECT_EQ((*object)["a"].literal()->data(), text.data() + 6);
+  EXPECT_EQ(parser.parse_part(std::string_view(text).substr(12, 3), 1)->string(), "x");
+  EXPECT_FALSE(parser.parse_part(std::string_view(text).substr(16, 3), 1));
+}
+
+TEST(ParsePart, IsRefusedAtTheDepthAtWhichTheWholeIs) {
+  for (std::size_t depth = 118; depth < 132; ++depth) {
+    const std::string part = std::string(depth, '[') + std::string(depth, ']');
+    const std::string whole = "[[[" + part + "]]]" + std::string(64, ' ');
+    Parser parser;
+    const auto read_whole = parser.parse(std::string_view(whole));
+    const auto expected = read_whole ? "" : read_whole.error().what;
+    const auto read_part = parser.parse_part(std::string_view(whole).substr(3, part.size()), 3);
+    EXPECT_EQ(read_part ? "" : read_part.error().what, expected) << depth;
+  }
 }
 
 TEST(ReaderProperty, StringsGoThroughWriterAndReaderUnchanged) {
@@ -233,23 +300,31 @@ TEST(ReaderProperty, NumbersReadBack) {
   }));
 }
 
-TEST(ReaderProperty, RawElementsAreSafeOnAnyText) {
+TEST(ReaderProperty, FindArrayIsSafeOnAnyTextAndRightOnJson) {
   EXPECT_TRUE(rc::check([] {
     static constexpr std::string_view kAlphabet = "{}[]\",:\\ aN1";
     const auto picks = *rc::gen::container<std::vector<std::size_t>>(
         rc::gen::inRange<std::size_t>(0, kAlphabet.size()));
     std::string text = R"({"N":{"a":[)";
     for (std::size_t pick : picks) text.push_back(kAlphabet[pick]);
-    const auto elements = raw_elements(text, "N", "a");
-    if (!elements) return;
-    for (std::string_view element : *elements) {
+    const auto found = find_array(text, "N", "a");
+    const Parsed doc(text);
+    if (!found || !*found) {
+      RC_ASSERT(!doc.value);
+      return;
+    }
+    const ArrayText& array = **found;
+    for (std::string_view element : array.elements) {
       RC_ASSERT(element.data() >= text.data());
       RC_ASSERT(element.data() + element.size() <= text.data() + text.size());
     }
-    // On what the parser accepts, the texts are the elements.
-    const Parsed doc(text);
-    if (!doc.value) return;
-    RC_ASSERT(elements->size() == (*doc)["N"]["a"].size());
+    // The whole is valid when its parts are.
+    bool valid =
+        Parsed(text.substr(0, array.begin) + "[]" + text.substr(array.end)).value.has_value();
+    for (std::string_view element : array.elements)
+      valid = valid && Parsed(std::string(element)).value.has_value();
+    RC_ASSERT(valid == doc.value.has_value());
+    if (valid) RC_ASSERT(array.elements.size() == (*doc)["N"]["a"].size());
   }));
 }
 

@@ -6,6 +6,7 @@
 
 #include "json/writer.h"
 #include "k8s/decode.h"
+#include "k8s/extender_nodes.h"
 #include "k8s/fields.h"
 
 namespace tessera::k8s {
@@ -29,37 +30,6 @@ Status read_names(json::Value value, Candidates& args) {
     }
   });
   return status;
-}
-
-Status read_nodes(json::Value value, std::string_view body, const Keep& keep, Candidates& args) {
-  if (value.is_null_or_missing()) return {};
-  if (value.kind() != json::Kind::kObject) {
-    return tl::unexpected(wrong_kind("Nodes", "an object", value));
-  }
-  const json::Value items = value.find_ignoring_case("items");
-  if (!items.is_null_or_missing() && items.kind() != json::Kind::kArray) {
-    return tl::unexpected(wrong_kind("Nodes.items", "an array", items));
-  }
-  Status status;
-  args.has_nodes = true;
-  items.for_each_element([&](json::Value element) {
-    auto node = decode_node(element, keep);
-    if (node) {
-      args.nodes.push_back(std::move(*node));
-    } else if (status) {
-      status = fail(Code::kInvalid,
-                    fmt::format("Nodes.items[{}]: {}", args.nodes.size(), node.error().what));
-    }
-  });
-  if (!status) return status;
-  auto raw = json::raw_elements(body, "Nodes", "items");
-  if (!raw) return tl::unexpected(std::move(raw.error()));
-  if (raw->size() != args.nodes.size()) {
-    return fail(Code::kInternal,
-                fmt::format("Nodes.items: {} texts for {} nodes", raw->size(), args.nodes.size()));
-  }
-  args.raw_nodes = std::move(*raw);
-  return {};
 }
 
 Result<json::Value> outer_object(Result<json::Value> parsed, std::string_view what) {
@@ -123,49 +93,69 @@ std::string optional(std::string_view field, json::Value args, Status& status) {
   return {};
 }
 
-Status read_candidates(json::Value root, std::string_view body, const Keep& keep,
-                       Candidates& args) {
-  Status status = read_names(root.find_ignoring_case("NodeNames"), args);
-  if (status) status = read_nodes(root.find_ignoring_case("Nodes"), body, keep, args);
+Status read_candidates(CallBody& call, std::string_view body, const Keep& keep, Candidates& args) {
+  Status status = read_names(call.root.find_ignoring_case("NodeNames"), args);
+  if (status) status = read_nodes(call, body, keep, args);
   return status;
+}
+
+Status expect_object(json::Value root) {
+  if (root.kind() == json::Kind::kObject) return {};
+  return tl::unexpected(wrong_kind("extender args", "an object", root));
 }
 
 }  // namespace
 
-Result<ExtenderArgs> decode_extender_args(json::Parser& parser, std::string&& body,
-                                          std::string& body_storage, const Keep& keep) {
+Status read_extender_args(json::Parser& parser, std::string&& body, std::string& body_storage,
+                          const Keep& keep, ExtenderArgs& into, std::size_t whole_below) {
+  into.clear();
   body_storage = std::move(body);
-  const auto root = outer_object(parser.parse_in_place(body_storage), "extender args");
-  if (!root) return tl::unexpected(root.error());
-  const json::Value pod_value = root->find_ignoring_case("Pod");
+  auto call = read_call_body(parser, body_storage, keep, whole_below);
+  if (!call) return tl::unexpected(std::move(call.error()));
+  if (auto status = expect_object(call->root); !status) return status;
+  const json::Value pod_value = call->root.find_ignoring_case("Pod");
   if (pod_value.is_null_or_missing()) return fail(Code::kInvalid, "extender args missing pod");
+  if (const Status pod = read_pod(pod_value, keep, into.pod); !pod)
+    return fail(Code::kInvalid, "Pod: " + pod.error().what);
+  return read_candidates(*call, body_storage, keep, into);
+}
 
+Result<ExtenderArgs> decode_extender_args(json::Parser& parser, std::string&& body,
+                                          std::string& body_storage, const Keep& keep,
+                                          std::size_t whole_below) {
   ExtenderArgs args;
-  auto pod = decode_pod(pod_value, keep);
-  if (!pod) return fail(Code::kInvalid, "Pod: " + pod.error().what);
-  args.pod = std::move(*pod);
-  const Status status = read_candidates(*root, body_storage, keep, args);
-  if (!status) return tl::unexpected(status.error());
+  Status read = read_extender_args(parser, std::move(body), body_storage, keep, args, whole_below);
+  if (!read) return tl::unexpected(std::move(read.error()));
   return args;
 }
 
 Result<Candidates> decode_candidates(json::Parser& parser, std::string&& body,
-                                     std::string& body_storage, const Keep& keep) {
+                                     std::string& body_storage, const Keep& keep,
+                                     std::size_t whole_below) {
   body_storage = std::move(body);
-  auto parsed = parser.parse_in_place(body_storage);
-  if (parsed && parsed->kind() == json::Kind::kNull) return Candidates{};  // as Go reads it
-  const auto root = outer_object(std::move(parsed), "extender args");
-  if (!root) return tl::unexpected(root.error());
+  auto call = read_call_body(parser, body_storage, keep, whole_below);
+  if (!call) return tl::unexpected(std::move(call.error()));
+  if (call->root.kind() == json::Kind::kNull) return Candidates{};  // as Go reads it
+  if (auto status = expect_object(call->root); !status) return tl::unexpected(status.error());
   Candidates args;
-  const Status status = read_candidates(*root, body_storage, keep, args);
+  const Status status = read_candidates(*call, body_storage, keep, args);
   if (!status) return tl::unexpected(status.error());
   return args;
 }
 
 std::string encode_filter_result(const FilterResult& result) {
+  std::string out;
+  write_filter_result(result, out);
+  return out;
+}
+
+void write_filter_result(const FilterResult& result, std::string& text) {
   std::size_t bytes = 128;
   for (std::string_view node : result.raw_nodes) bytes += node.size() + 1;
-  json::Writer out;
+  for (const Reasons* reasons : {&result.failed, &result.unresolvable}) {
+    for (const auto& [node, reason] : *reasons) bytes += node.size() + reason.size() + 6;
+  }
+  json::Writer out(std::move(text));
   out.reserve(bytes);
   out.begin_object().key("Nodes");
   write_nodes(out, result);
@@ -184,7 +174,7 @@ std::string encode_filter_result(const FilterResult& result) {
     write_reasons(out, result.unresolvable);
   }
   out.key("Error").string(result.error).end_object();
-  return std::move(out).take();
+  text = std::move(out).take();
 }
 
 std::string encode_filter_error(std::string_view error) {

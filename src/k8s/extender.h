@@ -22,18 +22,33 @@ struct Candidates {
   std::vector<Node> nodes;
   std::vector<std::string_view>
       raw_nodes;  ///< received text of each node, byte for byte, for the echo
+
+  void clear() {  ///< keeps memory
+    has_names = has_nodes = false;
+    names.clear();
+    nodes.clear();
+    raw_nodes.clear();
+  }
 };
 struct ExtenderArgs : Candidates {
   Pod pod;
 };
+/// Whole nodes make a body larger than this quickly; with names alone it takes six thousand.
+inline constexpr std::size_t kReadWholeBelow = std::size_t{256} << 10;
 /// The body moves into `body_storage`; raw_nodes point into it, names into the parser's document:
 /// both must outlive the result. Keys in any case; unknown keys ignored; `extender args missing
-/// pod` when Pod is missing or null.
+/// pod` when Pod is missing or null. Bodies of `whole_below` bytes and more are read node by node.
 Result<ExtenderArgs> decode_extender_args(json::Parser& parser, std::string&& body,
-                                          std::string& body_storage, const Keep& keep);
+                                          std::string& body_storage, const Keep& keep,
+                                          std::size_t whole_below = kReadWholeBelow);
+/// The same into memory that was used before: a body like the last one asks the heap for nothing.
+Status read_extender_args(json::Parser& parser, std::string&& body, std::string& body_storage,
+                          const Keep& keep, ExtenderArgs& into,
+                          std::size_t whole_below = kReadWholeBelow);
 /// The same for those who decide without the pod: it may be missing and is not looked at.
 Result<Candidates> decode_candidates(json::Parser& parser, std::string&& body,
-                                     std::string& body_storage, const Keep& keep);
+                                     std::string& body_storage, const Keep& keep,
+                                     std::size_t whole_below = kReadWholeBelow);
 
 struct FilterResult {
   bool names_form = true;    ///< false: answer in Nodes
@@ -44,9 +59,21 @@ struct FilterResult {
   std::vector<std::pair<std::string, std::string>> failed, unresolvable;
   bool failed_null = false;  ///< success in single mode: FailedNodes null (D5)
   std::string error;
+
+  void clear() {  ///< keeps memory
+    names_form = true;
+    names_too = null_result = failed_null = false;
+    names.clear();
+    raw_nodes.clear();
+    failed.clear();
+    unresolvable.clear();
+    error.clear();
+  }
 };
 /// Always the five keys in Go's order and spelling, no trailing newline.
 std::string encode_filter_result(const FilterResult& result);
+/// The same into memory that was used before.
+void write_filter_result(const FilterResult& result, std::string& out);
 std::string encode_filter_error(std::string_view error);
 
 /// HostPriorityList, a bare array: [{"Host":"n1","Score":7},…]. As many scores as hosts.
