@@ -53,6 +53,9 @@ struct ApiClientOptions {
 
 class ApiClient {
  public:
+  /// Low-priority calls start together, so far apart at least; 0 = each as soon as it may.
+  std::chrono::milliseconds low_beat{0};
+  bool background = false;  ///< the client's thread gives way to all others of the machine
   ApiClient(Credentials credentials, ApiClientOptions options, obs::Metrics& metrics);
   ~ApiClient();  ///< ends the thread; callbacks of calls still open are not run. Not from a
                  ///< callback

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <new>
 
+#include "base/step_back.h"
 #include "client/resource_path.h"
 
 namespace tessera::client {
@@ -44,7 +45,8 @@ ApiClient::Impl::Impl(Credentials credentials, ApiClientOptions options, obs::Me
            options_.low_parallel,
            options_.low_queue,
            {},
-           0} {
+           0,
+           options_.low_beat} {
   prepare_transport();
   multi_ = curl_multi_init();
   if (multi_ == nullptr) throw std::bad_alloc();
@@ -117,6 +119,7 @@ void ApiClient::Impl::after(std::chrono::milliseconds delay, std::function<void(
 
 void ApiClient::Impl::run() {
   block_signals();
+  if (options_.background) step_back();
   while (take_inbox()) {
     const MonoTime now = now_mono();
     run_timers(now);
@@ -184,8 +187,21 @@ void ApiClient::Impl::drop_overdue(MonoTime now) {
   }
 }
 
+/// Calls that come one by one and are in no hurry disturb whoever is, each anew: together they do
+/// so once. What the bucket does not let through stays for the next beat.
+void ApiClient::Impl::Lane::keep_beat(MonoTime now) {
+  if (beat.count() == 0 || running >= parallel_limit) return;
+  if (due > 0 && !waiting.empty() && bucket.wait(now).count() > 0) due = 0;
+  if (waiting.empty()) due = 0;
+  if (due > 0 || now < next_beat || waiting.empty()) return;
+  due = waiting.size();
+  next_beat = now + beat;
+}
+
 void ApiClient::Impl::start_calls(Lane& lane, MonoTime now) {
-  while (!lane.waiting.empty() && lane.running < lane.parallel_limit && lane.bucket.take(now)) {
+  lane.keep_beat(now);
+  while (lane.may_start(now)) {
+    if (lane.due > 0) --lane.due;
     std::unique_ptr<Call> call = std::move(lane.waiting.front());
     lane.waiting.pop_front();
     if (const Status started = start(*call, now); !started) {
@@ -354,7 +370,11 @@ int ApiClient::Impl::wait_ms(MonoTime now) {
   for (Lane* lane : {&ordinary_, &low_}) {
     if (lane->waiting.empty()) continue;
     wait = std::min<std::chrono::nanoseconds>(wait, kSweepEvery);
-    if (lane->running < lane->parallel_limit) wait = std::min(wait, lane->bucket.wait(now));
+    if (lane->running >= lane->parallel_limit) continue;
+    std::chrono::nanoseconds start = lane->bucket.wait(now);
+    if (lane->beat.count() > 0 && (lane->due == 0 || start.count() > 0))
+      start = std::max<std::chrono::nanoseconds>(start, lane->next_beat - now);
+    wait = std::min(wait, start);
   }
   for (const auto& [id, stream] : streams_) {
     if (stream->silence.count() > 0)

@@ -83,6 +83,15 @@ struct ApiClient::Impl {
     std::size_t parallel_limit, queue_limit;
     std::deque<std::unique_ptr<Call>> waiting;
     std::size_t running = 0;
+    std::chrono::milliseconds beat{0};  // 0: calls start as they come
+    MonoTime next_beat{};
+    std::size_t due = 0;  // of those that wait, how many belong to this beat
+
+    void keep_beat(MonoTime now);
+    bool may_start(MonoTime now) {
+      return !waiting.empty() && running < parallel_limit && (beat.count() == 0 || due > 0) &&
+             bucket.take(now);
+    }
   };
 
   template <class F>

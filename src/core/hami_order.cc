@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <numeric>
 #include <string_view>
 
@@ -70,6 +71,11 @@ std::int64_t ordered(float score) {
   const auto bits = std::bit_cast<std::int32_t>(score);
   if (bits >= 0) return bits;
   return -std::int64_t{bits & INT32_MAX};
+}
+
+float score_of_order(std::int64_t order) {
+  const float size = std::bit_cast<float>(static_cast<std::int32_t>(std::abs(order)));
+  return order < 0 ? -size : size;
 }
 
 HamiOrder::HamiOrder(const Request& request, const DemandList& list, const VendorTable& rules)

@@ -21,6 +21,8 @@ float hami_device_score(const Device& device, const Usage& used, const Position&
 float hami_node_score(const NodeSpec& node, std::span<const Usage> used);
 /// A number that compares as the score does.
 std::int64_t ordered(float score);
+/// The score of that number.
+float score_of_order(std::int64_t order);
 
 class HamiOrder {
  public:

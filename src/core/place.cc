@@ -1,10 +1,18 @@
 #include "core/place.h"
 
+#include <cmath>
+
 #include "core/fitter.h"
+#include "core/hami_order.h"
 #include "core/place_order.h"
 #include "core/prefetch.h"
 
 namespace tessera::core {
+
+double score_of(const NodeKey& key, const Request& request) {
+  if (request.mode != ScoreMode::kHami) return std::fabs(static_cast<double>(key.load)) / 10'000.0;
+  return static_cast<double>(score_of_order(request.hami.node == "spread" ? -key.load : key.load));
+}
 
 Fit fit_node(const Cluster& cluster, const Request& request, NodeId node) {
   Fitter fitter(cluster, request);

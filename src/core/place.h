@@ -24,11 +24,14 @@ struct NodeKey {
   friend auto operator<=>(const NodeKey&, const NodeKey&) = default;
 };
 
+/// A node's figure for people, from its key: the load in percent, in HAMi's mode its own figure.
+double score_of(const NodeKey& key, const Request& request);
+
 struct Decision {
   NodeId node;
   Allocation allocation;
   NodeKey key;
-  double score = 0;  ///< for people: in HAMi's mode its own figure, else the load in percent
+  double score = 0;  ///< score_of(key)
 };
 
 struct Fit {

@@ -89,14 +89,18 @@ bool has_bit(std::span<const std::uint64_t> words, std::uint32_t at) {
   return at / 64 < words.size() && (words[at / 64] >> (at % 64) & 1U) != 0;
 }
 
-PlaceIndex::Choice choice_of(Outcome outcome) {
+/// The outcome has keys.
+PlaceIndex::Choice choice_of(Outcome outcome, const Request& request) {
   PlaceIndex::Choice choice;
   choice.fitting = outcome.fitting.size();
   choice.rejected = outcome.rejected.size();
   choice.decision = std::move(outcome.decision);
   if (!choice.decision) return choice;
   choice.named_count = std::min(outcome.fitting.size(), PlaceIndex::Choice::kNamed);
-  std::copy_n(outcome.fitting.begin(), choice.named_count, choice.named.begin());
+  for (std::size_t i = 0; i < choice.named_count; ++i) {
+    choice.named[i] = outcome.fitting[i];
+    choice.scores[i] = score_of(outcome.keys[i], request);
+  }
   return choice;
 }
 
@@ -156,7 +160,9 @@ PlaceIndex::Choice PlaceIndex::choose(const Cluster& cluster, const Request& req
   PlaceRows& rows = impl_->rows_for(cluster, request);
   if (candidates.repeated() || impl_->must_be_plain(cluster, request, rows)) {
     ++impl_->figures.plain;
-    return choice_of(core::place(cluster, request, candidates.ids(), options));
+    PlaceOptions with_keys = options;
+    with_keys.keep_keys = true;
+    return choice_of(core::place(cluster, request, candidates.ids(), with_keys), request);
   }
   const auto ranks = cluster.ranks();
   impl_->words.assign(candidates.words().begin(), candidates.words().end());
@@ -184,8 +190,10 @@ PlaceIndex::Choice PlaceIndex::choose(const Cluster& cluster, const Request& req
     if (choice.named_count == std::min(choice.fitting, Choice::kNamed)) break;
     const NodeId id = candidates.ids()[i];
     if (!id.valid() || id.v >= ranks.size()) continue;
-    const bool fits = own && id == own->node ? own->verdict.fits : rows.fits(id);
-    if (fits) choice.named[choice.named_count++] = i;
+    const bool mine = own && id == own->node;
+    if (!(mine ? own->verdict.fits : rows.fits(id))) continue;
+    choice.scores[choice.named_count] = score_of(mine ? own->verdict.key : rows.key(id), request);
+    choice.named[choice.named_count++] = i;
   }
   return choice;
 }

@@ -39,6 +39,7 @@ class PlaceIndex {
     std::size_t fitting = 0, rejected = 0;
     /// The first of them, as places in the order given; with a decision only.
     std::array<std::uint32_t, kNamed> named{};
+    std::array<double, kNamed> scores{};  ///< of those, for people, as in Decision
     std::size_t named_count = 0;
     std::span<const std::uint32_t> some_fitting() const {
       return std::span(named).first(named_count);

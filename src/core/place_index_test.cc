@@ -48,6 +48,9 @@ class Index : public ::testing::Test {
       EXPECT_EQ(choice.decision->node, plain.decision->node);
       EXPECT_EQ(choice.decision->allocation, plain.decision->allocation);
     }
+    for (std::size_t i = 0; i < choice.named_count; ++i)
+      EXPECT_EQ(choice.scores[i],
+                fit_node(cluster_, request, candidates_.ids()[choice.named[i]]).score);
     return choice;
   }
 

@@ -66,9 +66,11 @@ class IndexWitness {
     const Outcome plain = place(cluster, request, ids, options);
     for (PlaceIndex* index : all()) {
       const bool twice = dice.one_in(3);
-      if (!twice) check_choice(index->choose(cluster, request, candidates_, options), plain);
+      if (!twice)
+        check_choice(index->choose(cluster, request, candidates_, options), plain, request);
       check_outcome(index->place(cluster, request, candidates_, options), plain);
-      if (twice) check_choice(index->choose(cluster, request, candidates_, options), plain);
+      if (twice)
+        check_choice(index->choose(cluster, request, candidates_, options), plain, request);
     }
   }
 
@@ -84,7 +86,8 @@ class IndexWitness {
     return names;
   }
 
-  static void check_choice(const PlaceIndex::Choice& mine, const Outcome& plain) {
+  static void check_choice(const PlaceIndex::Choice& mine, const Outcome& plain,
+                           const Request& request) {
     RC_ASSERT(mine.fitting == plain.fitting.size());
     RC_ASSERT(mine.rejected == plain.rejected.size());
     check_decision(mine.decision, plain.decision);
@@ -92,6 +95,9 @@ class IndexWitness {
     const auto some = mine.some_fitting();
     RC_ASSERT(some.size() == std::min(plain.fitting.size(), PlaceIndex::Choice::kNamed));
     RC_ASSERT(std::equal(some.begin(), some.end(), plain.fitting.begin()));
+    for (std::size_t i = 0; i < some.size(); ++i)
+      RC_ASSERT(mine.scores[i] == score_of(plain.keys[i], request));
+    RC_ASSERT(plain.decision->score == score_of(plain.decision->key, request));
   }
 
   static void check_outcome(const Outcome& mine, const Outcome& plain) {

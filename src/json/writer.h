@@ -12,6 +12,9 @@ namespace tessera::json {
 
 class Writer {
  public:
+  Writer() = default;
+  /// Into memory that was used before; what stands in it goes.
+  explicit Writer(std::string&& used) : out_(std::move(used)) { out_.clear(); }
   Writer& begin_object();
   Writer& end_object();
   Writer& begin_array();

@@ -31,9 +31,7 @@ Status read_pod_meta(json::Value object, const Keep& keep, Pod& pod) {
   meta.map("annotations", keep.annotation, pod.annotations);
   meta.map("labels", keep.label, pod.labels);
   pod.has_annotations = !meta.object("annotations").missing();
-  std::string deleted;
-  meta.string("deletionTimestamp", deleted);
-  pod.terminating = !deleted.empty();
+  pod.terminating = !meta.text("deletionTimestamp").empty();
   pod.created = read_time(object["creationTimestamp"]);
   FieldReader labels(meta.object("labels"), "metadata.labels");
   labels.string(kPodGroupLabel, pod.pod_group);
@@ -57,48 +55,67 @@ bool asks_compute_in(json::Value resources) {
   return asks_compute(resources["limits"]) || asks_compute(resources["requests"]);
 }
 
-Result<Container> read_container(json::Value object, const std::string& path, bool init,
-                                 const Keep& keep) {
-  if (object.kind() != json::Kind::kObject) {
-    return tl::unexpected(wrong_kind(path, "an object", object));
+/// Everything as in a new object, but the memory of the texts stays.
+void forget(Container& container) {
+  Container fresh;
+  fresh.name = std::move(container.name);
+  fresh.name.clear();
+  fresh.limits = std::move(container.limits);  // written over entry by entry
+  fresh.requests = std::move(container.requests);
+  container = std::move(fresh);
+}
+
+void forget(Pod& pod) {
+  Pod fresh;
+  for (const auto text :
+       {&Pod::ns, &Pod::name, &Pod::generate_name, &Pod::uid, &Pod::resource_version,
+        &Pod::node_name, &Pod::scheduler_name, &Pod::runtime_class, &Pod::priority_class,
+        &Pod::pod_group, &Pod::nominated_node}) {
+    fresh.*text = std::move(pod.*text);
+    (fresh.*text).clear();
   }
-  Container container;
+  fresh.annotations = std::move(pod.annotations);
+  fresh.labels = std::move(pod.labels);
+  fresh.containers = std::move(pod.containers);
+  pod = std::move(fresh);
+}
+
+void read_container(FieldReader& fields, bool init, const Keep& keep, Container& container) {
+  forget(container);
   container.init = init;
-  FieldReader fields(object, path);
   fields.string("name", container.name);
-  std::string restart_policy;
-  fields.string("restartPolicy", restart_policy);
-  container.sidecar = init && restart_policy == "Always";
+  container.sidecar = fields.text("restartPolicy") == "Always" && init;
   container.has_env = !fields.array("env").missing();
 
-  FieldReader security(fields.object("securityContext"), fields.path("securityContext"));
+  FieldReader security(fields.object("securityContext"), fields, "securityContext");
   security.boolean("privileged", container.privileged);
 
   const json::Value resources = fields.object("resources");
   container.has_resources = !resources.missing();
   container.asks_compute = asks_compute_in(resources);
-  FieldReader amounts(resources, fields.path("resources"));
+  FieldReader amounts(resources, fields, "resources");
   container.has_limits = !amounts.object("limits").missing();
   amounts.quantities("limits", keep.resource, container.limits);
   amounts.quantities("requests", keep.resource, container.requests);
 
-  for (const FieldReader* part : {&fields, &security, &amounts}) {
-    if (!part->status()) return tl::unexpected(part->status().error());
-  }
-  return container;
+  for (const FieldReader* part : {&security, &amounts})
+    if (!part->status()) fields.fail_with(part->status().error());
 }
 
-void read_containers(FieldReader& spec, std::string_view key, bool init, const Keep& keep,
-                     Pod& pod) {
+/// `count`: of pod.containers, how many were read; what lies behind them is from an earlier pod.
+void read_containers(FieldReader& spec, std::string_view key, bool init, const Keep& keep, Pod& pod,
+                     std::size_t& count) {
   std::size_t index = 0;
   spec.array(key).for_each_element([&](json::Value element) {
-    auto container =
-        read_container(element, fmt::format("{}[{}]", spec.path(key), index++), init, keep);
-    if (container) {
-      pod.containers.push_back(std::move(*container));
-    } else {
-      spec.fail_with(std::move(container.error()));
+    FieldReader fields(element, spec, key, index++);
+    if (element.kind() != json::Kind::kObject) {
+      spec.fail_with(wrong_kind(fields.path(), "an object", element));
+      return;
     }
+    if (count == pod.containers.size()) pod.containers.emplace_back();
+    read_container(fields, init, keep, pod.containers[count]);
+    ++count;
+    if (!fields.status()) spec.fail_with(fields.status().error());
   });
 }
 
@@ -110,17 +127,17 @@ Status read_pod_spec(json::Value object, const Keep& keep, Pod& pod) {
   spec.string("priorityClassName", pod.priority_class);
   spec.integer("priority", pod.priority);
   spec.integer("terminationGracePeriodSeconds", pod.grace_seconds);
-  std::string preemption;
-  spec.string("preemptionPolicy", preemption);
-  pod.never_preempts = preemption == "Never";
-  read_containers(spec, "initContainers", true, keep, pod);
-  read_containers(spec, "containers", false, keep, pod);
+  pod.never_preempts = spec.text("preemptionPolicy") == "Never";
+  std::size_t count = 0;
+  read_containers(spec, "initContainers", true, keep, pod, count);
+  read_containers(spec, "containers", false, keep, pod, count);
+  pod.containers.resize(count);
   pod.has_deadline = !object["activeDeadlineSeconds"].is_null_or_missing();
   pod.best_effort = !asks_compute_in(object["resources"]) &&
                     std::none_of(pod.containers.begin(), pod.containers.end(),
                                  [](const Container& c) { return c.asks_compute; });
   if (pod.pod_group.empty()) {
-    FieldReader group(spec.object("schedulingGroup"), spec.path("schedulingGroup"));
+    FieldReader group(spec.object("schedulingGroup"), spec, "schedulingGroup");
     group.string("podGroupName", pod.pod_group);
     if (!group.status()) spec.fail_with(group.status().error());
   }
@@ -155,39 +172,33 @@ bool init_containers_finished(json::Value statuses, const Pod& pod) {
   return waiting_for > 0;
 }
 
-Status read_condition(json::Value condition, const std::string& path, Pod& pod) {
-  if (condition["type"].string() != "PodScheduled") return {};
-  if (condition["status"].string() != "False") return {};
-  FieldReader fields(condition, path);
-  std::string since;
-  fields.string("lastTransitionTime", since);
-  if (!fields.status() || since.empty()) return fields.status();
-  const auto time = parse_rfc3339(since);
-  if (!time) {
-    return fail(Code::kInvalid, fields.path("lastTransitionTime") + ": " + time.error().what);
+void read_condition(FieldReader& status, std::size_t index, json::Value condition, Pod& pod) {
+  if (condition["type"].string() != "PodScheduled") return;
+  if (condition["status"].string() != "False") return;
+  FieldReader fields(condition, status, "conditions", index);
+  const std::string_view since = fields.text("lastTransitionTime");
+  if (!fields.status()) return status.fail_with(fields.status().error());
+  if (since.empty()) return;
+  if (const auto time = parse_rfc3339(since)) {
+    pod.unschedulable_since = *time;
+  } else {
+    status.fail_with(
+        {Code::kInvalid, fields.path("lastTransitionTime") + ": " + time.error().what});
   }
-  pod.unschedulable_since = *time;
-  return {};
 }
 
 Status read_pod_status(json::Value object, Pod& pod) {
   FieldReader status(object, "status");
-  std::string phase;
-  status.string("phase", phase);
+  pod.phase = to_phase(status.text("phase"));
   // Once given, the API server keeps the class even when the amounts change.
-  std::string service_class;
-  status.string("qosClass", service_class);
+  const std::string_view service_class = status.text("qosClass");
   if (!service_class.empty()) pod.best_effort = service_class == "BestEffort";
-  pod.phase = to_phase(phase);
   status.string("nominatedNodeName", pod.nominated_node);
   pod.started = read_time(object["startTime"]);
   pod.init_finished = init_containers_finished(status.array("initContainerStatuses"), pod);
   std::size_t index = 0;
   status.array("conditions").for_each_element([&](json::Value condition) {
-    const std::string path = fmt::format("{}[{}]", status.path("conditions"), index++);
-    if (Status read = read_condition(condition, path, pod); !read) {
-      status.fail_with(std::move(read.error()));
-    }
+    read_condition(status, index++, condition, pod);
   });
   return status.status();
 }
@@ -212,12 +223,18 @@ std::size_t Pod::init_count() const {
 
 Result<Pod> decode_pod(json::Value object, const Keep& keep) {
   Pod pod;
-  Status status = expect_object(object, "pod");
-  if (status) status = read_pod_meta(object["metadata"], keep, pod);
-  if (status) status = read_pod_spec(object["spec"], keep, pod);
-  if (status) status = read_pod_status(object["status"], pod);
-  if (!status) return tl::unexpected(std::move(status.error()));
+  if (Status status = read_pod(object, keep, pod); !status)
+    return tl::unexpected(std::move(status.error()));
   return pod;
+}
+
+Status read_pod(json::Value object, const Keep& keep, Pod& into) {
+  forget(into);
+  Status status = expect_object(object, "pod");
+  if (status) status = read_pod_meta(object["metadata"], keep, into);
+  if (status) status = read_pod_spec(object["spec"], keep, into);
+  if (status) status = read_pod_status(object["status"], into);
+  return status;
 }
 
 Result<Node> decode_node(json::Value object, const Keep& keep) {

@@ -10,6 +10,9 @@
 namespace tessera::k8s {
 
 Result<Pod> decode_pod(json::Value object, const Keep& keep = {});
+/// The same into memory that was used before: a pod like the last one asks the heap for nothing.
+/// After an error the pod is good for nothing but being read into again.
+Status read_pod(json::Value object, const Keep& keep, Pod& into);
 Result<Node> decode_node(json::Value object, const Keep& keep = {});
 Result<Lease> decode_lease(json::Value object);
 Result<ResourceQuota> decode_quota(json::Value object, const Keep& keep = {});

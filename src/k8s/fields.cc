@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "base/quantity.h"
@@ -10,22 +11,42 @@
 namespace tessera::k8s {
 namespace {
 
-/// Appends with unique keys: a repeated key replaces the earlier value, as Go's decoder does.
+/// Unique keys: a repeated key replaces the earlier value, as Go's decoder does. Writes over what
+/// the target had before, entry by entry, for the memory of its texts.
 class MapBuilder {
  public:
-  explicit MapBuilder(StringMap& target) : target_(target) { target_.clear(); }
+  explicit MapBuilder(StringMap& target) : target_(target) {}
+  MapBuilder(const MapBuilder&) = delete;
+  MapBuilder& operator=(const MapBuilder&) = delete;
+  ~MapBuilder() { target_.resize(count_); }
+
   void put(std::string_view key, std::string_view value) {
-    const auto [at, fresh] = index_.try_emplace(key, target_.size());
-    if (fresh) {
-      target_.emplace_back(key, value);
-    } else {
-      target_[at->second].second = value;
+    std::string* known = find(key);
+    if (known != nullptr) {
+      known->assign(value);
+      return;
     }
+    if (count_ == target_.size()) target_.emplace_back();
+    target_[count_].first = key;
+    target_[count_].second = value;
+    if (count_ >= kFew) index_.try_emplace(key, count_);
+    ++count_;
   }
 
  private:
+  static constexpr std::size_t kFew = 16;
+
+  std::string* find(std::string_view key) {
+    for (std::size_t i = 0; i < std::min(count_, kFew); ++i)
+      if (target_[i].first == key) return &target_[i].second;
+    const auto at = index_.find(key);
+    return at == index_.end() ? nullptr : &target_[at->second].second;
+  }
+
   StringMap& target_;
-  std::unordered_map<std::string_view, std::size_t> index_;  // keys of the document, not of target_
+  std::size_t count_ = 0;
+  std::unordered_map<std::string_view, std::size_t> index_;  // of those beyond the first few; keys
+                                                             // of the document, not of target_
 };
 
 std::string member_path(std::string_view path, std::string_view key) {
@@ -59,15 +80,30 @@ Error wrong_kind(std::string_view field, std::string_view expected, json::Value 
   return {Code::kInvalid, fmt::format("{}: expected {}, got {}", field, expected, describe(got))};
 }
 
-std::string FieldReader::path(std::string_view key) const {
-  return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
+std::string FieldReader::path() const {
+  if (parent_ == nullptr) return path_;
+  std::string path = parent_->path(key_);
+  if (index_ != kNoIndex) path += fmt::format("[{}]", index_);
+  return path;
 }
 
-bool FieldReader::expect(json::Value value, json::Kind kind, std::string_view field,
-                         std::string_view words) {
-  if (value.kind() == kind) return true;
-  fail_with(wrong_kind(field.empty() ? "object" : field, words, value));
-  return false;
+std::string FieldReader::path(std::string_view key) const {
+  const std::string own = path();
+  return own.empty() ? std::string(key) : fmt::format("{}.{}", own, key);
+}
+
+void FieldReader::check_object() {
+  if (object_.is_null_or_missing() || object_.kind() == json::Kind::kObject) return;
+  const std::string own = path();
+  fail_with(wrong_kind(own.empty() ? "object" : std::string_view(own), "an object", object_));
+}
+
+std::string_view FieldReader::text(std::string_view key) {
+  const json::Value value = object_[key];
+  if (value.is_null_or_missing()) return {};
+  const auto text = value.string();
+  if (!text) fail_with(wrong_kind(path(key), "a string", value));
+  return text.value_or(std::string_view());
 }
 
 void FieldReader::string(std::string_view key, std::string& target) {
@@ -103,13 +139,17 @@ void FieldReader::integer(std::string_view key, std::int64_t& target) {
 json::Value FieldReader::object(std::string_view key) {
   const json::Value value = object_[key];
   if (value.is_null_or_missing()) return {};
-  return expect(value, json::Kind::kObject, path(key), "an object") ? value : json::Value();
+  if (value.kind() == json::Kind::kObject) return value;
+  fail_with(wrong_kind(path(key), "an object", value));
+  return {};
 }
 
 json::Value FieldReader::array(std::string_view key) {
   const json::Value value = object_[key];
   if (value.is_null_or_missing()) return {};
-  return expect(value, json::Kind::kArray, path(key), "an array") ? value : json::Value();
+  if (value.kind() == json::Kind::kArray) return value;
+  fail_with(wrong_kind(path(key), "an array", value));
+  return {};
 }
 
 void FieldReader::map(std::string_view key, const std::function<bool(std::string_view)>& keep,

@@ -1,6 +1,7 @@
 /// Reading of single fields with errors that name them. Internal to the module.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -22,8 +23,18 @@ Error wrong_kind(std::string_view field, std::string_view expected, json::Value 
 class FieldReader {
  public:
   FieldReader(json::Value object, std::string path) : object_(object), path_(std::move(path)) {
-    if (!object.is_null_or_missing()) expect(object, json::Kind::kObject, path_, "an object");
+    check_object();
   }
+  static constexpr std::size_t kNoIndex = SIZE_MAX;
+  /// The member `key` of an object, or an element of it. Its path is put together only for an
+  /// error; the reader of the object must live as long.
+  FieldReader(json::Value object, const FieldReader& parent, std::string_view key,
+              std::size_t index = kNoIndex)
+      : object_(object), parent_(&parent), key_(key), index_(index) {
+    check_object();
+  }
+  /// "" when it is not there.
+  std::string_view text(std::string_view key);
   void string(std::string_view key, std::string& target);
   void boolean(std::string_view key, bool& target);
   void integer(std::string_view key, std::int64_t& target);
@@ -40,16 +51,20 @@ class FieldReader {
   json::Value array(std::string_view key);
   /// Path of a member for messages; the root object has no name.
   std::string path(std::string_view key) const;
+  std::string path() const;
   void fail_with(Error error) {
     if (status_) status_ = tl::unexpected(std::move(error));
   }
   const Status& status() const { return status_; }
 
  private:
-  bool expect(json::Value value, json::Kind kind, std::string_view field, std::string_view words);
+  void check_object();
 
   json::Value object_;
   std::string path_;
+  const FieldReader* parent_ = nullptr;  // where the path is, unless it is here
+  std::string_view key_;
+  std::size_t index_ = kNoIndex;
   Status status_;
 };
 

@@ -34,6 +34,7 @@ class Gauge {
 };
 class Histogram {
  public:
+  /// Takes no lock.
   void observe(double value) const;
 
  private:
@@ -68,5 +69,7 @@ class Metrics {
 
 /// 0.05 ms … 10 s, in seconds.
 std::vector<double> latency_bounds();
+/// 1 us … 0.1 s, in seconds: parts of a call.
+std::vector<double> phase_bounds();
 
 }  // namespace tessera::obs

@@ -9,26 +9,40 @@ namespace tessera::service {
 namespace {
 
 constexpr std::size_t kPooledCalls = 16;
-constexpr std::size_t kLargestPooledBody =
+constexpr std::size_t kLargestPooled =
     1U << 20;  // node lists in full are rare and large: do not keep their memory
 
 }  // namespace
 
-std::unique_ptr<FilterCall> FilterCallPool::take() {
+void FilterCall::send_text() {
+  std::string out = std::move(text);
+  if (out.size() <= body.capacity()) {
+    body.assign(out);
+    std::swap(out, body);
+    text = std::move(body);
+    body.clear();
+  }
+  answer(std::move(out));
+}
+
+FilterCallPool::Handle FilterCallPool::take() {
   const std::lock_guard guard(mutex_);
-  if (free_.empty()) return std::make_unique<FilterCall>();
-  std::unique_ptr<FilterCall> call = std::move(free_.back());
+  if (free_.empty()) return {new FilterCall, {this}};
+  Handle call(free_.back().release(), {this});
   free_.pop_back();
   return call;
 }
 
 void FilterCallPool::give_back(std::unique_ptr<FilterCall> call) {
-  call->args = {};
+  if (call->args.has_nodes || call->body.capacity() > kLargestPooled ||
+      call->text.capacity() > kLargestPooled)
+    return;
+  call->args.clear();
+  call->result.clear();
   call->reader.reset();
   call->request = {};
-  call->answer = nullptr;
+  call->answer.reset();
   call->client_gone.reset();
-  if (call->body.capacity() > kLargestPooledBody) return;
   const std::lock_guard guard(mutex_);
   if (free_.size() < kPooledCalls) free_.push_back(std::move(call));
 }
@@ -36,10 +50,10 @@ void FilterCallPool::give_back(std::unique_ptr<FilterCall> call) {
 Status read_call(FilterCall& call, const LiveReader& live, std::string body) {
   call.reader = live.get();
   const FactReader& reader = *call.reader;
-  Result<k8s::ExtenderArgs> args =
-      k8s::decode_extender_args(call.parser, std::move(body), call.body, reader.keep());
-  if (!args) return tl::unexpected(std::move(args.error()));
-  call.args = std::move(*args);
+  if (Status read = k8s::read_extender_args(call.parser, std::move(body), call.body, reader.keep(),
+                                            call.args);
+      !read)
+    return read;
   if (call.args.pod.ns.empty()) call.args.pod.ns = "default";
   if (call.args.has_nodes) {
     // Node lists are large, and from here on only their received text is needed: the parser's own

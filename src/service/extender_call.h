@@ -4,7 +4,6 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -12,12 +11,14 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/move_function.h"
 #include "base/result.h"
 #include "core/cluster.h"
 #include "core/place.h"
 #include "json/reader.h"
 #include "k8s/extender.h"
 #include "service/facts.h"
+#include "service/measures.h"
 #include "service/quota_view.h"
 
 namespace tessera::service {
@@ -30,17 +31,30 @@ struct FilterCall {
   k8s::ExtenderArgs args;
   core::Request request;
   MonoTime arrived{};
-  std::function<void(std::string json)> answer;
+  PhaseClock phases;
+  MoveFunction<void(std::string json)> answer;
   std::shared_ptr<std::atomic<bool>> client_gone;
+  k8s::FilterResult result;  ///< while it is put together
+  std::string text;          ///< the answer is written here
+
+  /// Answers with `text`, in the memory of the body when it has room there: so that goes back to
+  /// where it came from. Nothing that points into the body is good afterwards.
+  void send_text();
 };
 
-/// Calls are used again: a parser that has grown to the size of the usual body need not grow again.
+/// Calls are used again, with all the memory that they have grown to.
 class FilterCallPool {
  public:
-  std::unique_ptr<FilterCall> take();
-  void give_back(std::unique_ptr<FilterCall> call);
+  struct GiveBack {
+    FilterCallPool* pool = nullptr;
+    void operator()(FilterCall* call) const { pool->give_back(std::unique_ptr<FilterCall>(call)); }
+  };
+  using Handle = std::unique_ptr<FilterCall, GiveBack>;  ///< must not outlive the pool
+  Handle take();
 
  private:
+  void give_back(std::unique_ptr<FilterCall> call);
+
   std::mutex mutex_;
   std::vector<std::unique_ptr<FilterCall>> free_;
 };

@@ -36,6 +36,8 @@ Filter::Filter(const LiveReader& live, Books& books, Placer& placer, Events& eve
 bool Filter::prepare(FilterCall& call, std::string body) {
   if (const Status read = read_call(call, live_, std::move(body)); !read)
     return refuse(call, read.error().what), false;
+  call.phases.last = call.arrived;
+  phase_ends(call, Phase::kRead);
   if (!call.request.asks_devices()) return pass_through(call), false;
   if (call.args.has_nodes && !options_.nodes_form_is_live) return simulate(call), false;
   if (call.args.pod.uid.empty())
@@ -59,30 +61,43 @@ void Filter::refuse(FilterCall& call, std::string_view error) {
   call.answer(k8s::encode_filter_error(error));
 }
 
-void Filter::send(FilterCall& call, const k8s::FilterResult& result) {
-  std::string text = k8s::encode_filter_result(result);
+void Filter::phase_ends(FilterCall& call, Phase phase) {
+  measures_.phase_ends(call.phases, phase, clock_.mono());
+}
+
+/// Sends call.result. `decided`: it went all the way, and its phases count.
+void Filter::send(FilterCall& call, bool decided) {
+  k8s::write_filter_result(call.result, call.text);
+  if (decided) phase_ends(call, Phase::kEncode);
   measures_.answered(Verb::kFilter, 200, time_taken(call));
-  call.answer(std::move(text));
+  call.send_text();
+  if (decided) phase_ends(call, Phase::kSend);
 }
 
 void Filter::pass_through(FilterCall& call) {
   measures_.passed_through.increment();
-  send(call, {.names_form = !call.args.has_nodes,
-              .names = call.args.names,
-              .raw_nodes = call.args.raw_nodes,
-              .failed_null = true});
+  k8s::FilterResult& result = call.result;
+  result.clear();
+  result.names_form = !call.args.has_nodes;
+  result.failed_null = true;
+  result.names = call.args.names;
+  result.raw_nodes = call.args.raw_nodes;
+  send(call);
 }
 
 void Filter::simulate(FilterCall& call) {
   measures_.simulated.increment();
   const core::Outcome outcome = place_simulated(call, options_.quotas);
-  k8s::FilterResult result{.names_form = false, .null_result = outcome.fitting.empty()};
+  k8s::FilterResult& result = call.result;
+  result.clear();
+  result.names_form = false;
+  result.null_result = outcome.fitting.empty();
   for (const std::uint32_t index : outcome.fitting)
     result.raw_nodes.push_back(call.args.raw_nodes[index]);
   for (const core::Outcome::Rejected& rejected : outcome.rejected) {
     add_reject(result, call.args.nodes[rejected.candidate].name, rejected.reject);
   }
-  send(call, result);
+  send(call);
 }
 
 // ---- on the state thread
@@ -90,6 +105,7 @@ void Filter::simulate(FilterCall& call) {
 void Filter::decide(FilterCall& call) {
   // The device configuration has changed since the call was read: read it again by the new one.
   if (call.reader != live_.get() && !prepare(call, std::exchange(call.body, {}))) return;
+  phase_ends(call, Phase::kWait);
   const k8s::Pod& pod = call.args.pod;
   if (books_.deleted_recently(pod.uid))
     return refuse(call,
@@ -118,67 +134,73 @@ bool Filter::answer_known(FilterCall& call) {
   return true;
 }
 
-void Filter::answer_node(FilterCall& call, std::string_view node) {
-  k8s::FilterResult result{.names_form = !call.args.has_nodes, .failed_null = true};
-  if (!call.args.has_nodes) {
-    result.names.push_back(node);
-    return send(call, result);
-  }
+void Filter::answer_node(FilterCall& call, std::string_view node, bool decided) {
+  k8s::FilterResult& result = call.result;
+  result.clear();
+  result.names_form = !call.args.has_nodes;
+  result.failed_null = true;
+  if (result.names_form) result.names.push_back(node);
   for (std::size_t i = 0; i < call.args.nodes.size(); ++i) {
     if (call.args.nodes[i].name == node) result.raw_nodes.push_back(call.args.raw_nodes[i]);
   }
-  send(call, result);
+  send(call, decided);
 }
 
 void Filter::place(FilterCall& call) {
   const std::vector<std::string_view>& names = call.args.names;
   placer_.read(names);
+  phase_ends(call, Phase::kNames);
   if (options_.scored) return place_scored(call, names);
-  const core::PlaceIndex::Choice choice =
+  core::PlaceIndex::Choice choice =
       placer_.choose(call.request, {.prefer_unlocked = options_.prefer_unlocked});
+  phase_ends(call, Phase::kDecide);
   if (!choice.decision) return answer_nowhere(call, placer_.place(call.request), names);
-  const PodRecord* record = hold(call, *choice.decision);
-  if (record == nullptr) return;
-  answer_node(call, std::string(books_.cluster().node(choice.decision->node).spec.name));
-  tell_placed(call.args.pod,
-              placed_text(books_.cluster(), *record->request, choice, placer_.candidates()));
+  if (hold(call, *choice.decision) == nullptr) return;
+  answer_node(call, books_.cluster().node(choice.decision->node).spec.name, true);
+  if (events_.enabled()) note_placed(placed_, books_.cluster(), choice, placer_.candidates());
+  tell_placed(call.args.pod);
 }
 
 void Filter::place_scored(FilterCall& call, const std::vector<std::string_view>& names) {
-  const core::Outcome outcome =
-      placer_.place(call.request, {.prefer_unlocked = options_.prefer_unlocked});
+  core::Outcome outcome =
+      placer_.place(call.request, {.prefer_unlocked = options_.prefer_unlocked, .keep_keys = true});
+  phase_ends(call, Phase::kDecide);
   if (!outcome.decision) return answer_nowhere(call, outcome, names);
   const PodRecord* record = hold(call, *outcome.decision);
   if (record == nullptr) return;
   answer_fitting(call, outcome, names);
-  tell_placed(call.args.pod,
-              scored_text(books_.cluster(), *record->request, outcome, placer_.candidates()));
+  if (events_.enabled())
+    note_scored(placed_, books_.cluster(), *record->request, outcome, placer_.candidates());
+  tell_placed(call.args.pod);
 }
 
 /// Reserves the slices; null: it could not be done and the call was answered.
-PodRecord* Filter::hold(FilterCall& call, const core::Decision& decision) {
+PodRecord* Filter::hold(FilterCall& call, core::Decision& decision) {
   const k8s::Pod& pod = call.args.pod;
   PodRecord& record = books_.note_pod(pod.ns, pod.name, pod.uid);
-  const Status reserved = options_.scored ? books_.reserve_tentatively(record, decision.allocation)
-                                          : books_.reserve(record, decision.allocation);
+  const Status reserved = options_.scored
+                              ? books_.reserve_tentatively(record, std::move(decision.allocation))
+                              : books_.reserve(record, std::move(decision.allocation));
   if (!reserved) return fail_placing(call, reserved.error().what), nullptr;
   record.request = std::move(call.request);
-  measures_.count_attempt(true, vendor_words(*record.request, call.reader->vendors()));
+  write_vendor_words(*record.request, call.reader->vendors(), vendor_words_);
+  measures_.count_attempt(true, vendor_words_);
+  phase_ends(call, Phase::kHold);
   return &record;
 }
 
-void Filter::tell_placed(const k8s::Pod& pod, const std::string& text) {
+/// After the answer: what is told about it must not compete with it for a processor.
+void Filter::tell_placed(const k8s::Pod& pod) {
   if (on_placed) on_placed(pod.uid);
-  const auto tell = [this, target = target_of(pod), text] {
-    events_.write(target, EventType::kNormal, "FilteringSucceed", text);
-  };
-  later ? later(tell) : tell();
+  if (events_.enabled()) events_.write_placed(target_of(pod), "FilteringSucceed", placed_);
 }
 
 /// Scored mode: every node that fits, and why each of the others does not (D5).
 void Filter::answer_fitting(FilterCall& call, const core::Outcome& outcome,
                             const std::vector<std::string_view>& names) {
-  k8s::FilterResult result{.names_form = !call.args.has_nodes};
+  k8s::FilterResult& result = call.result;
+  result.clear();
+  result.names_form = !call.args.has_nodes;
   for (const std::uint32_t index : outcome.fitting) {
     if (result.names_form) {
       result.names.push_back(names[index]);
@@ -189,7 +211,7 @@ void Filter::answer_fitting(FilterCall& call, const core::Outcome& outcome,
   for (const core::Outcome::Rejected& rejected : outcome.rejected) {
     add_reject(result, names[rejected.candidate], rejected.reject);
   }
-  send(call, result);
+  send(call, true);
 }
 
 void Filter::answer_nowhere(FilterCall& call, const core::Outcome& outcome,
@@ -198,19 +220,26 @@ void Filter::answer_nowhere(FilterCall& call, const core::Outcome& outcome,
   // on_nowhere may ask the placer for something else.
   const std::vector<NodeId> candidates = placer_.candidates();
   books_.end_reservation(pod.uid);
-  k8s::FilterResult result{.names_form = !call.args.has_nodes, .null_result = !names.empty()};
+  k8s::FilterResult& result = call.result;
+  result.clear();
+  result.names_form = !call.args.has_nodes;
+  result.null_result = !names.empty();
   for (const core::Outcome::Rejected& rejected : outcome.rejected) {
     add_reject(result, names[rejected.candidate], rejected.reject);
     measures_.count_reject(rejected.reject);
   }
-  measures_.count_attempt(false, vendor_words(call.request, call.reader->vendors()));
-  send(call, result);
-  std::vector<std::pair<std::string, std::string>> texts = std::move(result.failed);
-  texts.insert(texts.end(), std::make_move_iterator(result.unresolvable.begin()),
-               std::make_move_iterator(result.unresolvable.end()));
+  write_vendor_words(call.request, call.reader->vendors(), vendor_words_);
+  measures_.count_attempt(false, vendor_words_);
+  phase_ends(call, Phase::kHold);
+  send(call, true);
   if (on_refused) on_refused(pod.uid);
-  events_.write(target_of(pod), EventType::kWarning, "FilteringFailed",
-                nowhere_text(books_.cluster(), call.request, outcome, candidates, texts));
+  if (events_.enabled()) {
+    std::vector<std::pair<std::string, std::string>> texts = std::move(result.failed);
+    texts.insert(texts.end(), std::make_move_iterator(result.unresolvable.begin()),
+                 std::make_move_iterator(result.unresolvable.end()));
+    events_.write(target_of(pod), EventType::kWarning, "FilteringFailed",
+                  nowhere_text(books_.cluster(), call.request, outcome, candidates, texts));
+  }
   if (on_nowhere) on_nowhere(pod, call.request, outcome, candidates);
 }
 

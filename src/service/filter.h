@@ -43,9 +43,6 @@ class Filter {
 
   /// State thread, with the pod's UID, after the answer.
   std::function<void(const std::string&uid)> on_placed, on_refused;
-  /// Runs a task on the state thread a moment later; null: at once. What is told about an answer
-  /// must not compete with it for a processor.
-  std::function<void(std::function<void()>)> later;
   /// After on_refused, with what the decision was made of.
   std::function<void(const k8s::Pod&, const core::Request&, const core::Outcome&,
                      const std::vector<NodeId>& candidates)>
@@ -55,17 +52,18 @@ class Filter {
   void simulate(FilterCall& call);
   void pass_through(FilterCall& call);
   bool answer_known(FilterCall& call);
-  void answer_node(FilterCall& call, std::string_view node);
+  void answer_node(FilterCall& call, std::string_view node, bool decided = false);
   void place(FilterCall& call);
   void place_scored(FilterCall& call, const std::vector<std::string_view>& names);
-  PodRecord* hold(FilterCall& call, const core::Decision& decision);
-  void tell_placed(const k8s::Pod& pod, const std::string& text);
+  PodRecord* hold(FilterCall& call, core::Decision& decision);  ///< takes the allocation
+  void tell_placed(const k8s::Pod& pod);
   void answer_fitting(FilterCall& call, const core::Outcome& outcome,
                       const std::vector<std::string_view>& names);
   void answer_nowhere(FilterCall& call, const core::Outcome& outcome,
                       const std::vector<std::string_view>& names);
   void fail_placing(FilterCall& call, const std::string& problem);
-  void send(FilterCall& call, const k8s::FilterResult& result);
+  void send(FilterCall& call, bool decided = false);
+  void phase_ends(FilterCall& call, Phase phase);
   double time_taken(const FilterCall& call) const;  ///< seconds since it arrived
 
   const LiveReader& live_;
@@ -75,6 +73,8 @@ class Filter {
   const Measures& measures_;
   const Clock& clock_;
   Options options_;
+  PlacedFacts placed_;        // of the last call, for their memory
+  std::string vendor_words_;  // the same
 };
 
 }  // namespace tessera::service

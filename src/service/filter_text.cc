@@ -51,24 +51,6 @@ std::string quotas_in_force(const core::Cluster& cluster, const core::Request& r
   return text;
 }
 
-/// A few of the nodes that fit with their scores, the best one last.
-std::string fitting_nodes(const core::Cluster& cluster, const core::Request& request,
-                          const core::Decision& decision, std::span<const std::uint32_t> some,
-                          std::size_t fitting, const std::vector<NodeId>& candidates) {
-  const auto name = [&](NodeId node) { return cluster.node(node).spec.name; };
-  std::vector<std::string> shown;
-  for (const std::uint32_t index : some) {
-    if (shown.size() + 1 >= kNamesInEvent) break;
-    const NodeId node = candidates[index];
-    if (node == decision.node) continue;
-    shown.push_back(
-        fmt::format("{}:{:.2f}", name(node), core::fit_node(cluster, request, node).score));
-  }
-  if (shown.size() + 1 < fitting) shown.emplace_back("…");
-  shown.push_back(fmt::format("{}:{:.2f}", name(decision.node), decision.score));
-  return text::join(shown, ",");
-}
-
 }  // namespace
 
 std::string summarize_rejects(const std::vector<std::pair<std::string, std::string>>& node_texts) {
@@ -94,24 +76,31 @@ std::string summarize_rejects(const std::vector<std::pair<std::string, std::stri
   return text::join(pieces, ", ");
 }
 
-std::string placed_text(const core::Cluster& cluster, const core::Request& request,
-                        const core::PlaceIndex::Choice& choice,
-                        const std::vector<NodeId>& candidates) {
+void note_placed(PlacedFacts& out, const core::Cluster& cluster,
+                 const core::PlaceIndex::Choice& choice, const std::vector<NodeId>& candidates) {
   const core::Decision& decision = *choice.decision;
-  return fmt::format(
-      "find fit node({}), {} nodes not fit, {} nodes fit({})",
-      cluster.node(decision.node).spec.name, choice.rejected, choice.fitting,
-      fitting_nodes(cluster, request, decision, choice.some_fitting(), choice.fitting, candidates));
+  out.clear(choice.fitting, choice.rejected);
+  out.all_answered = false;
+  for (std::size_t i = 0; i < choice.named_count && out.named_count + 1 < PlacedFacts::kNamed;
+       ++i) {
+    const NodeId node = candidates[choice.named[i]];
+    if (node != decision.node) out.add(cluster.node(node).spec.name, choice.scores[i]);
+  }
+  out.add(cluster.node(decision.node).spec.name, decision.score);
 }
 
-std::string scored_text(const core::Cluster& cluster, const core::Request& request,
-                        const core::Outcome& outcome, const std::vector<NodeId>& candidates) {
-  return fmt::format(
-      "{} nodes fit({}), {} nodes not fit; kube-scheduler chooses among them, {} is held meanwhile",
-      outcome.fitting.size(),
-      fitting_nodes(cluster, request, *outcome.decision, outcome.fitting, outcome.fitting.size(),
-                    candidates),
-      outcome.rejected.size(), cluster.node(outcome.decision->node).spec.name);
+void note_scored(PlacedFacts& out, const core::Cluster& cluster, const core::Request& request,
+                 const core::Outcome& outcome, const std::vector<NodeId>& candidates) {
+  const core::Decision& decision = *outcome.decision;
+  out.clear(outcome.fitting.size(), outcome.rejected.size());
+  out.all_answered = true;
+  for (std::size_t i = 0; i < outcome.fitting.size() && out.named_count + 1 < PlacedFacts::kNamed;
+       ++i) {
+    const NodeId node = candidates[outcome.fitting[i]];
+    if (node != decision.node)
+      out.add(cluster.node(node).spec.name, core::score_of(outcome.keys[i], request));
+  }
+  out.add(cluster.node(decision.node).spec.name, decision.score);
 }
 
 std::string pod_sentence(const core::Cluster& cluster, const core::Request& request,

@@ -10,22 +10,19 @@
 
 #include "core/place.h"
 #include "core/place_index.h"
+#include "service/placed_facts.h"
 
 namespace tessera::service {
 
 /// "1 nodes CardInsufficientMemory(n1), 2 nodes node unregistered(n2,n3)": by reason, names capped.
 std::string summarize_rejects(const std::vector<std::pair<std::string, std::string>>& node_texts);
 
-/// "find fit node(n2), 1 nodes not fit, 2 nodes fit(n1:12.50,n2:25.00)": a few of those that fit,
-/// the chosen one last. The cluster may hold the pod's own reservation already.
-std::string placed_text(const core::Cluster& cluster, const core::Request& request,
-                        const core::PlaceIndex::Choice& choice,
-                        const std::vector<NodeId>& candidates);
-
-/// The same in scored mode: "3 nodes fit(n1:12.50,…,n2:25.00), 1 nodes not fit; kube-scheduler
-/// chooses among them, n2 is held meanwhile".
-std::string scored_text(const core::Cluster& cluster, const core::Request& request,
-                        const core::Outcome& outcome, const std::vector<NodeId>& candidates);
+/// A few of the nodes that fit with their scores, the chosen one last.
+void note_placed(PlacedFacts& out, const core::Cluster& cluster,
+                 const core::PlaceIndex::Choice& choice, const std::vector<NodeId>& candidates);
+/// The same of an outcome with keys, in scored mode.
+void note_scored(PlacedFacts& out, const core::Cluster& cluster, const core::Request& request,
+                 const core::Outcome& outcome, const std::vector<NodeId>& candidates);
 
 /// How many nodes fail for what, and what would have fitted; names the quotas that stand in the
 /// way. For an outcome without a decision; `candidates` are its nodes.

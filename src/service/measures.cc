@@ -1,14 +1,14 @@
 #include "service/measures.h"
 
 #include <algorithm>
-#include <vector>
-
-#include "base/text.h"
 
 namespace tessera::service {
 namespace {
 
 constexpr std::array<std::string_view, 4> kVerbWords = {"filter", "bind", "webhook", "prioritize"};
+
+constexpr std::array<std::string_view, static_cast<std::size_t>(Phase::kCount)> kPhaseWords = {
+    "read", "wait", "names", "decide", "hold", "encode", "send"};
 
 obs::Counter attempts(obs::Metrics& m, std::string_view result, const std::string& vendors) {
   return m.counter("tessera_schedule_attempts_total", "Filter calls by outcome.",
@@ -73,6 +73,11 @@ Measures::Measures(obs::Metrics& m)
           {{"verb", std::string(kVerbWords[verb])}, {"code", std::to_string(kCodes[code])}});
     }
   }
+  for (std::size_t i = 0; i < phases_.size(); ++i) {
+    phases_[i] = m.histogram("tessera_filter_phase_seconds",
+                             "Where the time of filter calls goes that were decided.",
+                             obs::phase_bounds(), {{"phase", std::string(kPhaseWords[i])}});
+  }
   for (std::size_t i = 0; i < webhook_results_.size(); ++i) {
     webhook_results_[i] =
         m.counter("tessera_webhook_requests_total", "Admission reviews by outcome.",
@@ -100,14 +105,15 @@ void Measures::count_webhook(WebhookResult result) const {
   webhook_results_[static_cast<std::size_t>(result)].increment();
 }
 
-void Measures::count_attempt(bool scheduled, const std::string& vendors) const {
+void Measures::count_attempt(bool scheduled, std::string_view vendors) const {
   const std::lock_guard guard(attempts_->mutex);
-  auto found = attempts_->counters.find({scheduled, vendors});
-  if (found == attempts_->counters.end()) {
-    found = attempts_->counters
-                .emplace(std::pair(scheduled, vendors),
-                         attempts(metrics, scheduled ? "scheduled" : "unschedulable", vendors))
-                .first;
+  auto& counters = attempts_->counters[scheduled ? 1 : 0];
+  auto found = counters.find(vendors);
+  if (found == counters.end()) {
+    const std::string words(vendors);
+    found =
+        counters.emplace(words, attempts(metrics, scheduled ? "scheduled" : "unschedulable", words))
+            .first;
   }
   found->second.increment();
 }
@@ -131,13 +137,19 @@ void Measures::count_stale_lock(std::string_view reason) const {
 }
 
 std::string vendor_words(const core::Request& request, const vendors::Vendors& vendors) {
-  std::vector<std::string> words;
+  std::string words;
+  write_vendor_words(request, vendors, words);
+  return words;
+}
+
+void write_vendor_words(const core::Request& request, const vendors::Vendors& vendors,
+                        std::string& out) {
+  out.clear();
   for (const core::Constraints& constraints : request.constraints) {
-    if (constraints.vendor.v < vendors.all().size()) {
-      words.push_back(vendors.at(constraints.vendor).word);
-    }
+    if (constraints.vendor.v >= vendors.all().size()) continue;
+    if (!out.empty()) out += '+';
+    out += vendors.at(constraints.vendor).word;
   }
-  return text::join(words, "+");
 }
 
 }  // namespace tessera::service

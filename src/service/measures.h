@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -10,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/clock.h"
 #include "core/reject.h"
 #include "core/request.h"
 #include "obs/metrics.h"
@@ -22,6 +25,13 @@ namespace tessera::service {
 /// to kube-scheduler; the code told here is what the answer means: 200, 403 for a denial, 400 for
 /// what cannot be read, 500 for an Error.
 enum class Verb : std::uint8_t { kFilter, kBind, kWebhook, kPrioritize };
+
+/// The parts of a filter call, in their order. docs/metrics.md tells where each ends.
+enum class Phase : std::uint8_t { kRead, kWait, kNames, kDecide, kHold, kEncode, kSend, kCount };
+
+struct PhaseClock {
+  MonoTime last{};  ///< the end of the phase before
+};
 
 struct Measures {
   explicit Measures(obs::Metrics& metrics);
@@ -37,9 +47,15 @@ struct Measures {
   obs::Histogram scrape_duration;
 
   void answered(Verb verb, int code, double seconds) const;
+  /// What lies between the clock's last time and `now` was this phase. One clock read, no lock.
+  void phase_ends(PhaseClock& phases, Phase phase, MonoTime now) const {
+    phases_[static_cast<std::size_t>(phase)].observe(
+        std::chrono::duration<double>(now - phases.last).count());
+    phases.last = now;
+  }
   void count_webhook(WebhookResult result) const;
   /// A filter call that was decided; vendors: see vendor_words.
-  void count_attempt(bool scheduled, const std::string& vendors) const;
+  void count_attempt(bool scheduled, std::string_view vendors) const;
   void count_reject(const core::Reject& reject) const;
   void count_stale_lock(std::string_view reason) const;
 
@@ -48,9 +64,10 @@ struct Measures {
   static constexpr std::size_t kVerbs = 4, kResults = 4;
   struct Attempts {
     std::mutex mutex;
-    std::map<std::pair<bool, std::string>, obs::Counter> counters;
+    std::array<std::map<std::string, obs::Counter, std::less<>>, 2> counters;
   };
 
+  std::array<obs::Histogram, static_cast<std::size_t>(Phase::kCount)> phases_;
   std::array<std::array<obs::Histogram, kCodes.size()>, kVerbs> durations_;
   std::array<obs::Counter, kResults> webhook_results_;
   std::array<obs::Counter, static_cast<std::size_t>(core::CardReason::kCount)> card_rejects_;
@@ -61,5 +78,8 @@ struct Measures {
 
 /// The words of the vendors a pod asks for, joined by "+"; "" when it asks for none.
 std::string vendor_words(const core::Request& request, const vendors::Vendors& vendors);
+/// The same into memory that was used before.
+void write_vendor_words(const core::Request& request, const vendors::Vendors& vendors,
+                        std::string& out);
 
 }  // namespace tessera::service

@@ -59,9 +59,9 @@ void Prioritizer::refuse(FilterCall& call, std::string_view why, int code) {
 
 void Prioritizer::send(FilterCall& call, const std::vector<std::string_view>& names,
                        const std::vector<std::int64_t>& scores) {
-  std::string text = k8s::encode_host_priorities(names, scores);
+  call.text = k8s::encode_host_priorities(names, scores);
   measures_.answered(Verb::kPrioritize, 200, time_taken(call));
-  call.answer(std::move(text));
+  call.send_text();
 }
 
 // ---- on the state thread

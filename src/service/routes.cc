@@ -35,33 +35,36 @@ int webhook_code(WebhookResult result) {
   return result == WebhookResult::kError ? 400 : 200;
 }
 
-std::shared_ptr<FilterCall> take_call(Scheduler& s, const http::Request& request,
-                                      const http::Responder& respond) {
-  std::shared_ptr<FilterCall> call(s.filter_calls.take().release(),
-                                   [&pool = s.filter_calls](FilterCall* done) {
-                                     pool.give_back(std::unique_ptr<FilterCall>(done));
-                                   });
+FilterCallPool::Handle take_call(Scheduler& s, const http::Request& request,
+                                 const http::Responder& respond) {
+  FilterCallPool::Handle call = s.filter_calls.take();
   call->arrived = s.clock.mono();
   call->client_gone = request.client_gone;
   call->answer = [respond](std::string body) { respond({.body = std::move(body)}); };
   return call;
 }
 
+/// On the state thread. Only who must wait is made into a visitor.
+void pass_gate(Scheduler& s, FilterCallPool::Handle call) {
+  if (s.gate.is_open()) return s.filter.decide(*call);
+  const auto shared = std::make_shared<FilterCallPool::Handle>(std::move(call));
+  s.gate.pass(
+      {.enter = [&s, shared] { s.filter.decide(**shared); },
+       .turn_away = [&s, shared](const std::string& why) { s.filter.refuse(**shared, why); },
+       .client_gone = (*shared)->client_gone});
+}
+
 void handle_filter(Scheduler& s, http::Request&& request, const http::Responder& respond) {
-  const std::shared_ptr<FilterCall> call = take_call(s, request, respond);
+  FilterCallPool::Handle call = take_call(s, request, respond);
   if (!s.filter.prepare(*call, std::move(request.body))) return;
-  s.state.post([&s, call] {
-    s.gate.pass({.enter = [&s, call] { s.filter.decide(*call); },
-                 .turn_away = [&s, call](const std::string& why) { s.filter.refuse(*call, why); },
-                 .client_gone = call->client_gone});
-  });
+  s.state.run_or_post([&s, call = std::move(call)]() mutable { pass_gate(s, std::move(call)); });
 }
 
 /// Scores are a wish: who can't be answered at once gets none, and kube-scheduler goes on without.
 void handle_prioritize(Scheduler& s, http::Request&& request, const http::Responder& respond) {
-  const std::shared_ptr<FilterCall> call = take_call(s, request, respond);
+  FilterCallPool::Handle call = take_call(s, request, respond);
   if (!s.prioritizer.prepare(*call, std::move(request.body))) return;
-  s.state.post([&s, call] {
+  s.state.run_or_post([&s, call = std::move(call)] {
     if (s.gate.is_open()) return s.prioritizer.decide(*call);
     s.prioritizer.refuse(*call, "caches are not synced, or somebody else leads", 500);
   });

@@ -16,6 +16,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kTick{1000};
 constexpr milliseconds kBindsMayFinish{5000};
 constexpr milliseconds kLocksMayGo{2000};
+constexpr milliseconds kEventsTogether{1000};
 constexpr std::string_view kShuttingDown = "scheduler is shutting down";
 
 client::ApiClientOptions client_options(const ServeOptions& options) {
@@ -24,6 +25,14 @@ client::ApiClientOptions client_options(const ServeOptions& options) {
   out.qps = options.kube_qps;
   out.burst = options.kube_burst;
   out.default_timeout = options.kube_timeout;
+  return out;
+}
+
+/// Nothing that decides waits for an event, and nothing that an event needs stands before it.
+client::ApiClientOptions event_options(const ServeOptions& options) {
+  client::ApiClientOptions out = client_options(options);
+  out.low_beat = kEventsTogether;
+  out.background = true;
   return out;
 }
 
@@ -48,10 +57,11 @@ Scheduler::Scheduler(const ServeOptions& serve, ServePlan plan,
               clock, metrics),
       leader(leader_options(serve), clock),
       api(std::make_unique<client::ApiClient>(credentials, client_options(serve), metrics)),
+      event_api(std::make_unique<client::ApiClient>(credentials, event_options(serve), metrics)),
       books(live.get()->vendors().rules(), clock, serve.reservation_ttl, metrics,
             serve.tentative_ttl),
       budgets(clock),
-      events(*api, clock, serve.scheduler_name, metrics, serve.events),
+      events(*event_api, clock, serve.scheduler_name, metrics, serve.events),
       locks(*api, state, live, books, leader),
       keeper(locks, books, events, measures, leader, clock, serve.node_lock_timeout),
       bindings(*api, state, locks, live, leader, clock, serve.write_node_label_by_patch),
@@ -190,6 +200,7 @@ void Scheduler::stop() {
   if (lease != nullptr) lease->stop();
   if (caches != nullptr) caches->stop();
   state.stop();
+  event_api.reset();
   api.reset();
 }
 

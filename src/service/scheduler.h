@@ -68,7 +68,9 @@ class Scheduler {
   Leadership leader;
   TaskThread state, scrape;
   TaskThread side;  ///< long answers that no decision may wait for: simulations
-  std::unique_ptr<client::ApiClient> api;  // ended before what its callbacks use
+  // Ended before what their callbacks use.
+  std::unique_ptr<client::ApiClient> api;
+  std::unique_ptr<client::ApiClient> event_api;  ///< events only, and never in a hurry
   Books books;
   Budgets budgets;
   Events events;

@@ -11,7 +11,6 @@ namespace tessera::service {
 namespace {
 
 constexpr std::chrono::milliseconds kBeat{100};
-constexpr std::chrono::milliseconds kTellAfter{1};
 
 }  // namespace
 
@@ -26,7 +25,6 @@ void Scheduler::connect_news() {
     preemption.refused(pod, request, outcome, candidates);
   };
   filter.on_refused = [this](const std::string& uid) { waker.refused(uid); };
-  filter.later = [this](std::function<void()> task) { state.after(kTellAfter, std::move(task)); };
   waker.may_write = [this] { return leader.leads(); };
   if (options.device_config_file.empty()) return;
   reload = std::make_unique<ConfigReload>(

@@ -1,30 +1,16 @@
 /// What the scheduler shows of itself: pages of metrics, and pods that passed it by.
 #include <fmt/format.h>
-#include <sched.h>
-#include <sys/resource.h>
 
 #include <chrono>
 #include <utility>
 
+#include "base/step_back.h"
 #include "obs/log.h"
 #include "obs/process.h"
 #include "service/scheduler.h"
 #include "service/scrape_text.h"
 
 namespace tessera::service {
-namespace {
-
-/// Where processors are short, decisions come first: an idle thread gives way to a call in the
-/// instant it arrives, a merely nice one keeps its processor for some milliseconds more. On Linux
-/// both concern the calling thread alone, and need no right.
-void step_back() {
-  constexpr int kNicest = 19;
-  const sched_param none{};
-  if (sched_setscheduler(0, SCHED_IDLE, &none) != 0) setpriority(PRIO_PROCESS, 0, kNicest);
-}
-
-}  // namespace
-
 ScrapeFigures Scheduler::figures() {
   ScrapeFigures out{.bind_waiting = binder.waiting(),
                     .bind_active = binder.active(),

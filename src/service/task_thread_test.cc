@@ -79,5 +79,80 @@ TEST(TaskThread, RunIsReleasedWhenTheThreadStopsBeforeTheTask) {
   EXPECT_FALSE(result);
 }
 
+TEST(TaskThread, WhoComesWhileNothingElseIsToBeDoneRunsHisTaskHimself) {
+  TaskThread thread;
+  std::atomic<std::thread::id> ran_on;
+  ASSERT_TRUE(thread.run([] {}));
+  while (ran_on.load() != std::this_thread::get_id())  // the thread may still be ending its last task
+    thread.run_or_post([&] { ran_on = std::this_thread::get_id(); });
+  std::atomic<bool> entered{false}, leave{false};
+  thread.post([&] {
+    entered = true;
+    while (!leave) std::this_thread::sleep_for(milliseconds(1));
+  });
+  while (!entered) std::this_thread::sleep_for(milliseconds(1));
+  std::thread::id second;
+  thread.run_or_post([&] { second = std::this_thread::get_id(); });
+  EXPECT_EQ(thread.queued(), 1U) << "he does not wait for his turn";
+  leave = true;
+  ASSERT_TRUE(thread.run([] {}));
+  EXPECT_NE(second, std::this_thread::get_id());
+}
+
+TEST(TaskThread, WhatCameDuringAForeignTaskIsDoneAfterIt) {
+  TaskThread thread;
+  std::atomic<int> done{0};
+  const auto count = [&] { ++done; };
+  for (int i = 0; i < 200; ++i) {
+    const int before = done;
+    thread.run_or_post([&] {
+      thread.post(count);
+      thread.after(milliseconds(0), count);
+      thread.run_or_post(count);
+    });
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (done < before + 3 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    ASSERT_EQ(done, before + 3) << i;
+  }
+}
+
+TEST(TaskThread, OneTaskAtATimeWhoeverRunsIt) {
+  TaskThread thread;
+  int unguarded = 0;
+  constexpr int kEach = 3000;
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 3; ++c) {
+    callers.emplace_back([&, c] {
+      for (int i = 0; i < kEach; ++i) {
+        if ((i + c) % 3 == 0)
+          thread.post([&unguarded] { ++unguarded; });
+        else
+          thread.run_or_post([&unguarded] { ++unguarded; });
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  ASSERT_TRUE(thread.run([] {}));
+  EXPECT_EQ(unguarded, 3 * kEach);
+}
+
+TEST(TaskThread, StopWaitsForAForeignTask) {
+  TaskThread thread;
+  std::atomic<bool> entered{false}, left{false};
+  std::thread caller([&] {
+    while (!entered) {
+      thread.run_or_post([&] {
+        entered = true;
+        std::this_thread::sleep_for(milliseconds(30));
+        left = true;
+      });
+    }
+  });
+  while (!entered) std::this_thread::yield();
+  thread.stop();
+  EXPECT_TRUE(left);
+  caller.join();
+}
+
 }  // namespace
 }  // namespace tessera::service
