@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -61,7 +62,9 @@ void Connection::await_request() {
 
 void Connection::read_more() {
   if (read_pending_ || peer_ended_ || phase_ == Phase::kClosed) return;
-  const auto room = input_.room();
+  auto room = phase_ == Phase::kReading && input_.empty() ? parser_.body_room() : std::span<char>();
+  reads_body_ = !room.empty();
+  if (!reads_body_) room = input_.room();
   if (room.empty()) return;  // pipelined requests wait in the socket
   read_pending_ = true;
   transport_->read(shared_from_this(), room);
@@ -74,10 +77,20 @@ void Connection::on_read(IoResult result, std::size_t bytes) {
     peer_ended(result);
     return;
   }
-  input_.commit(bytes);
-  if (phase_ == Phase::kLingering) input_.clear();
-  process_input();
+  if (reads_body_) {
+    take_body(bytes);
+  } else {
+    input_.commit(bytes);
+    if (phase_ == Phase::kLingering) input_.clear();
+    process_input();
+  }
   read_more();
+}
+
+/// The request may have been refused meanwhile: then nobody wants the rest of it.
+void Connection::take_body(std::size_t bytes) {
+  if (phase_ != Phase::kReading) return;
+  if (parser_.body_came(bytes) == RequestParser::Step::kDone) dispatch();
 }
 
 void Connection::peer_ended(IoResult result) {

@@ -78,6 +78,7 @@ class Connection final : public TransportUser, public std::enable_shared_from_th
   void read_more();
   void process_input();
   bool take_step();
+  void take_body(std::size_t bytes);
   bool accept_header();
   void dispatch();
   void call_handler(Request request);
@@ -108,6 +109,7 @@ class Connection final : public TransportUser, public std::enable_shared_from_th
   Moment deadline_ = Moment::max();
   bool draining_ = false;
   bool read_pending_ = false;
+  bool reads_body_ = false;  // the read under way, or the last one, goes into the request's body
   bool peer_ended_ = false;
 
   InputBuffer input_;

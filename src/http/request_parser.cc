@@ -21,6 +21,8 @@ using ErrorCode = beast::error_code;
 
 // Beyond this a client must have sent as much before it gets memory for the rest.
 constexpr std::size_t kTrustedLength = 1 << 20;
+// One read's worth; what a string is extended by has to be written twice, so it stays in the cache.
+constexpr std::size_t kBodyStep = 256 * 1024;
 
 std::string to_string(beast::string_view text) { return {text.data(), text.size()}; }
 
@@ -35,6 +37,7 @@ class Parser final : public beast::http::basic_parser<true> {
   RequestParser::Fault fault;
   std::size_t limit = 0;
   std::uint64_t announced = 0;
+  std::uint64_t body_left = 0;  // of a body of known length, which is ours to read
   std::size_t header_bytes = 0;
   int hosts = 0;
   bool in_header = true;
@@ -86,19 +89,10 @@ class Parser final : public beast::http::basic_parser<true> {
     if (const auto length = content_length()) announced = *length;
   }
 
-  void on_body_init_impl(boost::optional<std::uint64_t> const&, ErrorCode&) override {
-    request.body.reserve(std::min<std::size_t>(announced, kTrustedLength) + kBodySpare);
-  }
+  void on_body_init_impl(boost::optional<std::uint64_t> const&, ErrorCode&) override {}
 
-  std::size_t on_body_impl(beast::string_view body, ErrorCode&) override {
-    auto& text = request.body;
-    if (text.size() + body.size() + kBodySpare > text.capacity()) {
-      text.reserve(std::max(static_cast<std::size_t>(announced), text.size() + body.size()) +
-                   kBodySpare);
-    }
-    text.append(body.data(), body.size());
-    return body.size();
-  }
+  // Bodies of known length do not come here.
+  std::size_t on_body_impl(beast::string_view body, ErrorCode&) override { return body.size(); }
 
   void on_chunk_header_impl(std::uint64_t size, beast::string_view, ErrorCode& code) override {
     if (size <= limit && request.body.size() + size <= limit) return;
@@ -131,9 +125,51 @@ RequestParser::Fault fault_of(const ErrorCode& code, RequestParser::Fault known)
 struct RequestParser::Impl {
   std::optional<Parser> parser;
   Fault fault;
+  std::size_t filled = 0;  // of the body; behind it there may be room for what is still to come
 
   Step put(std::string_view bytes, std::size_t& consumed);
+  void make_room();
+  std::span<char> room();
+  Step came(std::size_t count);
+  Step copy(std::string_view bytes, std::size_t& consumed);
 };
+
+/// Extends the body by one step.
+void RequestParser::Impl::make_room() {
+  std::string& body = parser->request.body;
+  const auto announced = static_cast<std::size_t>(parser->announced);
+  const std::size_t size = std::min(filled + kBodyStep, announced);
+  if (size + kBodySpare > body.capacity()) {
+    body.reserve((size > kTrustedLength ? announced : std::min(announced, kTrustedLength)) +
+                 kBodySpare);
+  }
+  body.resize(size);
+}
+
+std::span<char> RequestParser::Impl::room() {
+  if (parser->body_left == 0) return {};
+  std::string& body = parser->request.body;
+  if (filled == body.size()) make_room();
+  return {body.data() + filled, body.size() - filled};
+}
+
+RequestParser::Step RequestParser::Impl::came(std::size_t count) {
+  filled += count;
+  parser->body_left -= count;
+  return parser->body_left == 0 ? Step::kDone : Step::kMore;
+}
+
+/// What came together with the header.
+RequestParser::Step RequestParser::Impl::copy(std::string_view bytes, std::size_t& consumed) {
+  Step step = Step::kMore;
+  while (step == Step::kMore && consumed < bytes.size()) {
+    const std::span<char> to = room();
+    const std::size_t count = bytes.copy(to.data(), to.size(), consumed);
+    consumed += count;
+    step = came(count);
+  }
+  return step;
+}
 
 RequestParser::Step RequestParser::Impl::put(std::string_view bytes, std::size_t& consumed) {
   const bool in_header = !parser->is_header_done();
@@ -164,25 +200,42 @@ RequestParser::Step RequestParser::Impl::put(std::string_view bytes, std::size_t
 RequestParser::RequestParser() : impl_(std::make_unique<Impl>()) { reset(); }
 RequestParser::~RequestParser() = default;
 
-void RequestParser::reset() { impl_->parser.emplace(); }
+void RequestParser::reset() {
+  impl_->parser.emplace();
+  impl_->filled = 0;
+}
 
 RequestParser::Step RequestParser::feed(std::string_view bytes, std::size_t& consumed) {
   consumed = 0;
   if (impl_->parser->is_done()) return Step::kDone;
   if (bytes.empty()) return Step::kMore;
   try {
-    return impl_->put(bytes, consumed);
+    return impl_->parser->body_left > 0 ? impl_->copy(bytes, consumed)
+                                        : impl_->put(bytes, consumed);
   } catch (const std::bad_alloc&) {
     impl_->fault = {503, "not enough memory for this request"};
     return Step::kBad;
   }
 }
 
+std::span<char> RequestParser::body_room() {
+  try {
+    return impl_->room();
+  } catch (const std::bad_alloc&) {
+    return {};  // feed() will say so
+  }
+}
+
+RequestParser::Step RequestParser::body_came(std::size_t count) { return impl_->came(count); }
+
 RequestParser::Step RequestParser::limit_body(std::size_t limit) {
-  impl_->parser->limit = limit;
-  impl_->parser->eager(true);
-  if (impl_->parser->announced > limit) return Step::kTooLarge;
-  return impl_->parser->is_done() ? Step::kDone : Step::kMore;
+  Parser& parser = *impl_->parser;
+  parser.limit = limit;
+  parser.eager(true);
+  if (parser.announced > limit) return Step::kTooLarge;
+  if (parser.is_done()) return Step::kDone;
+  if (!parser.chunked()) parser.body_left = parser.announced;
+  return Step::kMore;
 }
 
 bool RequestParser::http11() const { return impl_->parser->http11; }

@@ -1,11 +1,13 @@
 /// One request at a time out of a stream of bytes. Feed it what came; it says how far it got and
 /// what is wrong. The body goes straight into the request's string, which trusts a Content-Length
-/// only as far as bytes have really come. Thread rule: one owner.
+/// only as far as bytes have really come; one of known length may be read there from the socket:
+/// body_room(), body_came(). Thread rule: one owner.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -38,6 +40,11 @@ class RequestParser {
   Step feed(std::string_view bytes, std::size_t& consumed);
   /// kTooLarge when the announced length is already beyond the limit.
   Step limit_body(std::size_t limit);
+
+  /// Where the next bytes of a body of known length belong; empty while none are due. Stays valid
+  /// until body_came() says how many came.
+  std::span<char> body_room();
+  Step body_came(std::size_t count);
 
   bool http11() const;
   bool keep_alive() const;

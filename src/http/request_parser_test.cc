@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tessera::http {
@@ -54,6 +56,66 @@ TEST(RequestParser, ReadsARequestWithItsBody) {
   EXPECT_EQ(outcome.request.header("absent"), "");
   EXPECT_EQ(outcome.request.body, "hello");
   EXPECT_GE(outcome.request.body.capacity(), 5 + kBodySpare);
+}
+
+/// As a connection does it once the header is there: straight from the socket into the body.
+std::string read_in_place(RequestParser& parser, std::string_view text, std::size_t most) {
+  Step step = Step::kMore;
+  while (step == Step::kMore) {
+    const auto room = parser.body_room();
+    const std::size_t count = text.copy(room.data(), std::min(room.size(), most));
+    text.remove_prefix(count);
+    step = parser.body_came(count);
+  }
+  EXPECT_EQ(step, Step::kDone);
+  EXPECT_TRUE(text.empty());
+  EXPECT_TRUE(parser.body_room().empty());
+  return parser.take().body;
+}
+
+TEST(RequestParser, ABodyOfKnownLengthIsReadWhereItStays) {
+  std::string body(3'000'000, 'x');
+  for (std::size_t i = 0; i < body.size(); i += 777) body[i] = static_cast<char>('a' + i % 26);
+  for (const std::size_t with_header : {0U, 1U, 70'000U, 300'000U}) {
+    for (const std::size_t most : {4'096U, 1U << 20}) {
+      RequestParser parser;
+      const std::string first = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3000000\r\n\r\n" +
+                                body.substr(0, with_header);
+      EXPECT_TRUE(parser.body_room().empty());
+      std::size_t header = 0, came = 0;
+      ASSERT_EQ(parser.feed(first, header), Step::kHeader);
+      EXPECT_TRUE(parser.body_room().empty()) << "no room before the limit is known";
+      ASSERT_EQ(parser.limit_body(3'000'000), Step::kMore);
+      ASSERT_EQ(parser.feed(std::string_view(first).substr(header), came), Step::kMore);
+      EXPECT_EQ(came, with_header);
+      EXPECT_TRUE(read_in_place(parser, std::string_view(body).substr(with_header), most) == body);
+    }
+  }
+}
+
+TEST(RequestParser, AnAnnouncedLengthIsTrustedOnlyAsFarAsBytesHaveCome) {
+  RequestParser parser;
+  std::size_t consumed = 0;
+  ASSERT_EQ(
+      parser.feed("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n", consumed),
+      Step::kHeader);
+  ASSERT_EQ(parser.limit_body(100'000'000), Step::kMore);
+  for (std::size_t came = 0; came < 700'000; came += 1'000) {
+    ASSERT_FALSE(parser.body_room().empty());
+    parser.body_came(1'000);
+  }
+  EXPECT_LE(parser.request().body.capacity(), (1U << 20) + kBodySpare);
+}
+
+TEST(RequestParser, ChunkedAndEmptyBodiesAreNotReadInPlace) {
+  for (const char* field : {"Transfer-Encoding: chunked", "Content-Length: 0", "X: y"}) {
+    RequestParser parser;
+    std::size_t consumed = 0;
+    const auto text = std::string("POST / HTTP/1.1\r\nHost: x\r\n") + field + "\r\n\r\n";
+    ASSERT_EQ(parser.feed(text, consumed), Step::kHeader);
+    parser.limit_body(1'000);
+    EXPECT_TRUE(parser.body_room().empty()) << field;
+  }
 }
 
 struct Accepted {
