@@ -40,14 +40,18 @@ Result<json::Value> outer_object(Result<json::Value> parsed, std::string_view wh
   return parsed;
 }
 
-void write_reasons(json::Writer& out, Reasons reasons) {
+void write_reasons(json::Writer& out, const Reasons& reasons) {
   // Go writes maps by key order; of equal keys the last one would have stayed in the map.
-  std::stable_sort(reasons.begin(), reasons.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<const Reasons::value_type*> order;
+  order.reserve(reasons.size());
+  for (const auto& reason : reasons) order.push_back(&reason);
+  const auto by_name = [](const auto* a, const auto* b) { return a->first < b->first; };
+  if (!std::is_sorted(order.begin(), order.end(), by_name))
+    std::stable_sort(order.begin(), order.end(), by_name);
   out.begin_object();
-  for (std::size_t i = 0; i < reasons.size(); ++i) {
-    if (i + 1 < reasons.size() && reasons[i].first == reasons[i + 1].first) continue;
-    out.key(reasons[i].first).string(reasons[i].second);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i + 1 < order.size() && order[i]->first == order[i + 1]->first) continue;
+    out.key(order[i]->first).string(order[i]->second);
   }
   out.end_object();
 }
