@@ -48,9 +48,17 @@ bool CardCheck::model_allowed(const Constraints& constraints, std::uint32_t vend
   return allowed;
 }
 
+bool is_cordoned(const NodeSpec& node, const Device& device) {
+  return !node.cordoned.empty() && contains(node.cordoned, device.id);
+}
+
 CardReason CardCheck::eligible(const NodeSpec& node, const Device& device, std::uint32_t vendor) {
+  return eligible(is_cordoned(node, device), device, vendor);
+}
+
+CardReason CardCheck::eligible(bool cordoned, const Device& device, std::uint32_t vendor) {
   if (!device.healthy) return CardReason::kNotHealthy;
-  if (!node.cordoned.empty() && contains(node.cordoned, device.id)) return CardReason::kCordoned;
+  if (cordoned) return CardReason::kCordoned;
   const Constraints* constraints = list_.vendors[vendor].constraints;
   if (constraints == nullptr) return CardReason::kCount;
   if (!model_allowed(*constraints, vendor, device.model)) return CardReason::kTypeMismatch;

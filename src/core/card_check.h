@@ -14,6 +14,8 @@
 
 namespace tessera::core {
 
+bool is_cordoned(const NodeSpec& node, const Device& device);
+
 class CardCheck {
  public:
   CardCheck(const DemandList& list, const Request& request)
@@ -22,6 +24,7 @@ class CardCheck {
   /// Whether the card belongs to those that the pod may look at at all (health, cordon, model,
   /// mode). kCount = yes.
   CardReason eligible(const NodeSpec& node, const Device& device, std::uint32_t vendor);
+  CardReason eligible(bool cordoned, const Device& device, std::uint32_t vendor);
   /// What comes before the quota: id lists, slots, mutex. `seen` is what the container finds in
   /// use. kCount = so far it fits.
   CardReason open_for(const Demand& demand, const Device& device, const Usage& seen) const;

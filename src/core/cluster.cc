@@ -38,6 +38,7 @@ NodeId Cluster::set_node(NodeSpec spec) {
   Node& node = state.node;
   if (node.present && node.spec.locked == spec.locked && same_apart_from_lock(node.spec, spec))
     return id;
+  ++node.spec_version;
   if (node.spec.devices != spec.devices) Impl::replace_devices(state, std::move(spec.devices));
   node.spec.offered = std::move(spec.offered);
   node.spec.cordoned = std::move(spec.cordoned);
@@ -63,6 +64,7 @@ void Cluster::remove_node(std::string_view name) {
   if (!id.valid()) return;
   Impl::NodeState& state = impl_->state(id);
   if (!state.node.present) return;
+  ++state.node.spec_version;
   Impl::replace_devices(state, {});
   state.node.spec.offered.clear();
   state.node.spec.cordoned.clear();

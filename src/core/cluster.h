@@ -65,6 +65,7 @@ struct Node {
   std::uint32_t unexplained_users = 0;  ///< sum over mig: most nodes have none
   std::vector<VendorSum> vendors;       ///< in order of first device
   std::uint64_t version = 0;            ///< changes whenever spec or used changes
+  std::uint64_t spec_version = 0;       ///< changes whenever spec changes, the lock aside
   bool present = false;                 ///< false: only pods refer to it, or it was removed
 
   /// All zero when the vendor has no device here.

@@ -138,6 +138,7 @@ void Cluster::Impl::rebuild_node(const Node& source, CardSums& sums, std::uint32
   node.spec = source.spec;
   node.present = source.present;
   node.version = source.version;
+  node.spec_version = source.spec_version;
   for (const Device& device : source.spec.devices) {
     const auto sum = sums.extract({id, device.vendor, device.id});
     const Charge charge = sum.empty() ? Charge{} : sum.mapped();

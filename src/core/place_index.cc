@@ -18,6 +18,8 @@ struct PlaceIndex::Impl {
 
   Options options;
   boost::unordered_flat_map<std::string, std::unique_ptr<PlaceRows>> classes;
+  CardBoard board;
+  PlaceRows::Desk desk;
   std::string key;
   Words words;  // the candidates without the node on which the pod holds something
   Figures figures;
@@ -109,7 +111,10 @@ PlaceIndex::Choice choice_of(Outcome outcome, const Request& request) {
 PlaceIndex::PlaceIndex(Options options) : impl_(std::make_unique<Impl>(options)) {}
 PlaceIndex::~PlaceIndex() = default;
 
-void PlaceIndex::forget() { impl_->classes.clear(); }
+void PlaceIndex::forget() {
+  impl_->classes.clear();
+  impl_->board.forget();
+}
 
 PlaceIndex::Figures PlaceIndex::figures() const {
   Figures figures = impl_->figures;
@@ -122,12 +127,14 @@ PlaceRows& PlaceIndex::Impl::rows_for(const Cluster& cluster, const Request& req
   auto found = classes.find(key);
   if (found == classes.end()) {
     if (classes.size() >= std::max<std::size_t>(options.classes, 1)) drop_idle();
-    ++figures.classes_made;
-    found = classes.emplace(key, std::make_unique<PlaceRows>(cluster, class_of(request))).first;
+    auto fresh = std::make_unique<PlaceRows>(cluster, class_of(request), ++figures.classes_made);
+    found = classes.emplace(key, std::move(fresh)).first;
   }
   PlaceRows& rows = *found->second;
   rows.asked = ++figures.asked;
-  figures.rows_made += rows.refresh(cluster, {options.threads, options.nodes_per_thread});
+  board.refresh(cluster);
+  figures.rows_made +=
+      rows.refresh(cluster, board, {options.threads, options.nodes_per_thread}, desk);
   return rows;
 }
 

@@ -10,13 +10,12 @@
 namespace tessera::core {
 namespace {
 
-/// More make a search slow and a class large; fewer than a hundred merge loads that differ by one
-/// percent.
+/// More make a search slow and a class large.
 constexpr std::size_t kMostBuckets = 256;
 constexpr std::int64_t kWidestStep = std::int64_t{1} << 60;
 constexpr int kMostShift = 63;
-/// Distinct refusals of a class; beyond it those that no row has any more are dropped.
-constexpr std::size_t kMostRejects = 4096;
+/// Distinct refusals and keys of a class; beyond it those that no row has any more are dropped.
+constexpr std::size_t kMostRejects = 4096, kMostKeys = 4096;
 
 std::size_t words_for(std::size_t bits) { return (bits + 63) / 64; }
 void set_bit(Words& words, std::uint32_t at) { words[at / 64] |= std::uint64_t{1} << (at % 64); }
@@ -41,103 +40,148 @@ bool same(const Reject& a, const Reject& b) {
 std::size_t hash_of(const Reject& reject) {
   std::uint64_t hash = static_cast<std::uint64_t>(reject.node_reason);
   const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL; };
-  for (const std::uint32_t count : reject.cards) mix(count);
-  mix(reject.devices);
-  mix(reject.out_of);
-  mix(reject.asked);
-  mix(reject.position);
+  static_assert(std::tuple_size_v<decltype(reject.cards)> % 2 == 0);
+  for (std::size_t i = 0; i < reject.cards.size(); i += 2)
+    mix(std::uint64_t{reject.cards[i]} << 32 | reject.cards[i + 1]);
+  mix(std::uint64_t{reject.devices} << 32 | reject.out_of);
+  mix(std::uint64_t{reject.asked} << 32 | reject.position);
   mix(reject.show_allocated ? 1 : 0);
   return static_cast<std::size_t>(hash);
 }
 
-void look(Fitter& fitter, NodeId id, Verdict& out) {
-  out.fits = fitter.fit(id);
-  if (out.fits)
-    out.key = fitter.node_key();
-  else
-    out.reject = fitter.reject();
-}
-
 }  // namespace
 
-PlaceRows::PlaceRows(const Cluster& cluster, Request request)
-    : request_(std::move(request)), fitter_(cluster, request_) {}
+/// Looks at one node after the other for one class, quickly where that suffices. One per thread.
+class PlaceRows::Looker {
+ public:
+  Looker(const Cluster& cluster, const CardBoard& board, Fitter& fitter, QuickLook& quick,
+         QuickLook::Memory& memory)
+      : cluster_(cluster), board_(board), fitter_(fitter), quick_(quick), memory_(memory) {
+    if (quick_.suits()) quick_.open(board_, memory_);
+  }
+
+  void look(NodeId id, Verdict& out) {
+    if (quick_.suits() && quick_.look(board_, id, memory_, out)) return;
+    out.fits = fitter_.fit(id);
+    if (out.fits)
+      out.key = fitter_.node_key();
+    else
+      out.reject = fitter_.reject();
+  }
+  /// A quick look has all it needs close at hand.
+  void prefetch(NodeId id) const {
+    if (!quick_.suits()) prefetch_cards(cluster_.node(id));
+  }
+
+ private:
+  const Cluster& cluster_;
+  const CardBoard& board_;
+  Fitter& fitter_;
+  QuickLook& quick_;
+  QuickLook::Memory& memory_;
+};
+
+std::size_t PlaceRows::KeyHash::operator()(const NodeKey& key) const {
+  std::uint64_t hash = 0;
+  for (const std::int64_t part : {key.before, key.topology, key.load, key.after}) {
+    hash = (hash ^ static_cast<std::uint64_t>(part)) * 0x9E3779B97F4A7C15ULL;
+    hash ^= hash >> 32;
+  }
+  return static_cast<std::size_t>(hash);
+}
+
+PlaceRows::PlaceRows(const Cluster& cluster, Request request, std::uint64_t serial)
+    : request_(std::move(request)),
+      fitter_(cluster, request_),
+      quick_(request_, cluster.rules(), serial),
+      serial_(serial) {}
 
 // ---- keeping up
 
-std::size_t PlaceRows::refresh(const Cluster& cluster, const Threads& threads) {
+std::size_t PlaceRows::refresh(const Cluster& cluster, const CardBoard& board,
+                               const Threads& threads, Desk& desk) {
   const std::size_t nodes = cluster.node_count();
   if (rows_.size() < nodes) rows_.resize(nodes);
   if (!looked_ || rank_version_ != cluster.rank_version()) rebuild_buckets(cluster);
-  find_changed(cluster);
-  work_out(cluster, threads);
-  if (rejects_.size() > kMostRejects) forget_rejects();
-  return changed_.size();
+  find_changed(cluster, board, desk);
+  work_out(cluster, board, threads, desk);
+  if (buckets_.size() > kMostBuckets) {
+    while (count_coarse() > kMostBuckets / 2) coarsen();
+    rebuild_buckets(cluster);
+  }
+  if (rejects_.size() > kMostRejects + rows_.size()) forget_rejects();
+  if (keys_.size() > kMostKeys + rows_.size()) forget_keys();
+  return desk.changed.size();
 }
 
-/// Into changed_: each node whose row is of another version, once.
-void PlaceRows::find_changed(const Cluster& cluster) {
-  changed_.clear();
-  const bool all = !looked_ || !cluster.changes_since(seen_, changed_);
+/// Each node whose row is of another version, once.
+void PlaceRows::find_changed(const Cluster& cluster, const CardBoard& board, Desk& desk) {
+  std::vector<NodeId>& changed = desk.changed;
+  changed.clear();
+  const bool all = !looked_ || !cluster.changes_since(seen_, changed);
   looked_ = true;
   seen_ = cluster.change_count();
   if (all) {
-    changed_.clear();
-    for (std::uint32_t i = 0; i < rows_.size(); ++i) changed_.push_back(NodeId{i});
-  } else if (changed_.size() > 1) {
-    std::sort(changed_.begin(), changed_.end());
-    changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
+    changed.clear();
+    for (std::uint32_t i = 0; i < rows_.size(); ++i) changed.push_back(NodeId{i});
+  } else if (changed.size() > 1) {
+    std::sort(changed.begin(), changed.end());
+    changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
   }
-  std::erase_if(changed_,
-                [&](NodeId id) { return rows_[id.v].version == cluster.node(id).version; });
+  std::erase_if(changed, [&](NodeId id) { return rows_[id.v].version == board.row(id).version; });
 }
 
 /// A node's verdict depends on nothing but the node: shared out among threads and written down in
 /// order, the result is the same for any number of them.
-void PlaceRows::work_out(const Cluster& cluster, const Threads& threads) {
-  verdicts_.resize(std::max(verdicts_.size(), changed_.size()));
-  const std::size_t useful = changed_.size() / std::max<std::size_t>(threads.nodes_each, 1);
+void PlaceRows::work_out(const Cluster& cluster, const CardBoard& board, const Threads& threads,
+                         Desk& desk) {
+  const std::vector<NodeId>& changed = desk.changed;
+  const auto ranks = cluster.ranks();
+  const std::size_t useful = changed.size() / std::max<std::size_t>(threads.nodes_each, 1);
   const std::size_t count = std::clamp<std::size_t>(useful, 1, std::max(threads.count, 1U));
-  const auto part = [&](Fitter& fitter, std::size_t begin, std::size_t end) {
+  if (desk.memories.size() < count) desk.memories.resize(count);
+  if (count == 1) {
+    Looker looker(cluster, board, fitter_, quick_, desk.memories[0]);
+    Verdict verdict;
+    for (std::size_t i = 0; i < changed.size(); ++i) {
+      if (i + 1 < changed.size()) looker.prefetch(changed[i + 1]);
+      looker.look(changed[i], verdict);
+      set(board, changed[i], ranks[changed[i].v], verdict);
+    }
+    return;
+  }
+  desk.verdicts.resize(std::max(desk.verdicts.size(), changed.size()));
+  const auto part = [&](Looker looker, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
-      if (i + 1 < end) prefetch_cards(cluster.node(changed_[i + 1]));
-      look(fitter, changed_[i], verdicts_[i]);
+      if (i + 1 < end) looker.prefetch(changed[i + 1]);
+      looker.look(changed[i], desk.verdicts[i]);
     }
   };
   std::vector<std::thread> helpers;
-  const auto bound = [&](std::size_t n) { return changed_.size() * n / count; };
+  const auto bound = [&](std::size_t n) { return changed.size() * n / count; };
   for (std::size_t n = 1; n < count; ++n) {
     helpers.emplace_back([&, n] {
       Fitter fitter(cluster, request_);
-      part(fitter, bound(n), bound(n + 1));
+      QuickLook quick(request_, cluster.rules(), serial_);
+      part({cluster, board, fitter, quick, desk.memories[n]}, bound(n), bound(n + 1));
     });
   }
-  part(fitter_, 0, bound(1));
+  part({cluster, board, fitter_, quick_, desk.memories[0]}, 0, bound(1));
   for (std::thread& helper : helpers) helper.join();
-  for (std::size_t i = 0; i < changed_.size(); ++i) set(cluster, changed_[i], verdicts_[i]);
+  for (std::size_t i = 0; i < changed.size(); ++i)
+    set(board, changed[i], ranks[changed[i].v], desk.verdicts[i]);
 }
 
-void PlaceRows::set(const Cluster& cluster, NodeId id, const Verdict& verdict) {
-  const Node& node = cluster.node(id);
+void PlaceRows::set(const CardBoard& board, NodeId id, std::uint32_t rank, const Verdict& verdict) {
+  const CardBoard::Row& node = board.row(id);
   Row& row = rows_[id.v];
-  const std::uint32_t rank = cluster.ranks()[id.v];
-  if (row.bucket != nullptr) remove(row, rank);
+  if (row.fits) remove(row, rank);
   row.version = node.version;
-  row.key = verdict.key;
-  write_bit(locked_, rank, node.spec.locked);
-  partitioned_ = partitioned_ || std::any_of(node.spec.devices.begin(), node.spec.devices.end(),
-                                             [](const Device& d) { return d.partitioned(); });
-  if (!verdict.fits) {
-    row.reject = intern(verdict.reject);
-    return;
-  }
-  insert(row, rank);
-  if (buckets_.size() <= kMostBuckets) return;
-  std::erase_if(buckets_, [](const auto& entry) { return entry.second.count == 0; });
-  while (buckets_.size() > kMostBuckets / 2) {
-    coarsen();
-    rebuild_buckets(cluster);
-  }
+  row.fits = verdict.fits;
+  write_bit(locked_, rank, node.locked);
+  partitioned_ = partitioned_ || node.partitioned;
+  row.place = verdict.fits ? intern(verdict.key) : intern(verdict.reject);
+  if (verdict.fits) insert(row, rank);
 }
 
 // ---- buckets
@@ -160,25 +204,48 @@ void PlaceRows::coarsen() {
   }
 }
 
-void PlaceRows::insert(Row& row, std::uint32_t rank) {
-  Bucket& bucket = buckets_[coarse(row.key)];
-  if (bucket.words.size() < fitting_.size()) bucket.words.resize(fitting_.size(), 0);
-  if (bucket.count == 0) {
-    bucket.uniform = true;
-    bucket.key = row.key;
+std::size_t PlaceRows::count_coarse() const {
+  std::vector<Coarse> all;
+  for (const Kept& kept : keys_) {
+    if (kept.nodes > 0) all.push_back(coarse(kept.key));
   }
-  bucket.uniform = bucket.uniform && bucket.key == row.key;
-  ++bucket.count;
-  set_bit(bucket.words, rank);
+  std::sort(all.begin(), all.end());
+  return static_cast<std::size_t>(std::unique(all.begin(), all.end()) - all.begin());
+}
+
+/// The memory of an emptied bucket serves the next one.
+PlaceRows::Bucket& PlaceRows::bucket_at(const Coarse& at) {
+  if (const auto found = buckets_.find(at); found != buckets_.end()) return found->second;
+  if (spare_.empty()) {
+    Bucket& fresh = buckets_[at];
+    fresh.at = at;
+    fresh.words.resize(fitting_.size(), 0);
+    return fresh;
+  }
+  Buckets::node_type used = std::move(spare_.back());
+  spare_.pop_back();
+  used.key() = at;
+  used.mapped().at = at;
+  return buckets_.insert(std::move(used)).position->second;
+}
+
+void PlaceRows::insert(Row& row, std::uint32_t rank) {
+  Kept& kept = keys_[row.place];
+  if (kept.nodes++ == 0) {
+    kept.bucket = &bucket_at(coarse(kept.key));
+    ++kept.bucket->keys;
+  }
+  set_bit(kept.bucket->words, rank);
   set_bit(fitting_, rank);
-  row.bucket = &bucket;
 }
 
 void PlaceRows::remove(Row& row, std::uint32_t rank) {
-  clear_bit(row.bucket->words, rank);
+  Kept& kept = keys_[row.place];
+  clear_bit(kept.bucket->words, rank);
   clear_bit(fitting_, rank);
-  --row.bucket->count;
-  row.bucket = nullptr;
+  if (--kept.nodes > 0) return;
+  Bucket& bucket = *std::exchange(kept.bucket, nullptr);
+  if (--bucket.keys == 0) spare_.push_back(buckets_.extract(bucket.at));
 }
 
 /// From the rows: ranks are others, or the buckets are.
@@ -189,22 +256,47 @@ void PlaceRows::rebuild_buckets(const Cluster& cluster) {
   fitting_.assign(words_for(rows_.size()), 0);
   locked_.assign(words_for(rows_.size()), 0);
   buckets_.clear();
+  spare_.clear();
+  for (Kept& kept : keys_) {
+    kept.bucket = nullptr;
+    kept.nodes = 0;
+  }
   for (std::uint32_t i = 0; i < rows_.size(); ++i) {
     by_rank_[ranks[i]] = NodeId{i};
     write_bit(locked_, ranks[i], cluster.node(NodeId{i}).spec.locked);
-    if (std::exchange(rows_[i].bucket, nullptr) != nullptr) insert(rows_[i], ranks[i]);
+    if (rows_[i].fits) insert(rows_[i], ranks[i]);
   }
 }
 
-// ---- refusals
+// ---- keys and refusals, each distinct one once
+
+std::uint32_t PlaceRows::intern(const NodeKey& key) {
+  const auto [at, fresh] = key_places_.try_emplace(key, static_cast<std::uint32_t>(keys_.size()));
+  if (fresh) keys_.push_back({key, nullptr, 0});
+  return at->second;
+}
+
+/// The places of keys change, the buckets do not.
+void PlaceRows::forget_keys() {
+  const std::vector<Kept> before = std::exchange(keys_, {});
+  key_places_.clear();
+  for (Row& row : rows_) {
+    if (!row.fits) continue;
+    const Kept& kept = before[row.place];
+    row.place = intern(kept.key);
+    keys_[row.place] = kept;
+  }
+}
 
 std::uint32_t PlaceRows::intern(const Reject& reject) {
+  if (last_reject_ < rejects_.size() && same(rejects_[last_reject_], reject)) return last_reject_;
   const std::size_t hash = hash_of(reject);
   const auto [first, last] = reject_places_.equal_range(hash);
   for (auto at = first; at != last; ++at) {
-    if (same(rejects_[at->second], reject)) return at->second;
+    if (same(rejects_[at->second], reject)) return last_reject_ = at->second;
   }
   const auto place = static_cast<std::uint32_t>(rejects_.size());
+  last_reject_ = place;
   rejects_.push_back(reject);
   reject_places_.emplace(hash, place);
   return place;
@@ -214,7 +306,7 @@ void PlaceRows::forget_rejects() {
   const std::vector<Reject> before = std::exchange(rejects_, {});
   reject_places_.clear();
   for (Row& row : rows_) {
-    if (row.bucket == nullptr && row.version != UINT64_MAX) row.reject = intern(before[row.reject]);
+    if (!row.fits && row.version != UINT64_MAX) row.place = intern(before[row.place]);
   }
 }
 
@@ -230,7 +322,6 @@ Decision PlaceRows::decide(NodeId node, const QuotaSubject& subject) {
 
 std::optional<std::uint32_t> PlaceRows::best(const Words& candidates, bool prefer_unlocked) const {
   for (const auto& [coarse, bucket] : buckets_) {
-    if (bucket.count == 0) continue;
     if (const auto found = best_in(bucket, candidates, prefer_unlocked)) return found;
   }
   return std::nullopt;
@@ -245,12 +336,12 @@ std::optional<std::uint32_t> PlaceRows::best_in(const Bucket& bucket, const Word
   for (std::size_t w = 0; w < words; ++w) {
     std::uint64_t bits = bucket.words[w] & candidates[w];
     // All keys equal: one without a lock can't be beaten, and only such a one beats the first.
-    if (bucket.uniform && best) bits &= ~locked_[w];
+    if (bucket.keys == 1 && best) bits &= ~locked_[w];
     for (; bits != 0; bits &= bits - 1) {
       const auto rank =
           static_cast<std::uint32_t>(w * 64) + static_cast<std::uint32_t>(std::countr_zero(bits));
       const bool locked = prefer_unlocked && (locked_[w] & (bits & (~bits + 1))) != 0;
-      const NodeKey& key = rows_[by_rank_[rank].v].key;
+      const NodeKey& key = this->key(by_rank_[rank]);
       // Ranks rise: of equals the one found first stays.
       const bool wins = !best || key > *best_key || (key == *best_key && best_locked && !locked);
       if (wins) {
@@ -258,7 +349,7 @@ std::optional<std::uint32_t> PlaceRows::best_in(const Bucket& bucket, const Word
         best_key = &key;
         best_locked = locked;
       }
-      if (bucket.uniform && !best_locked) return best;
+      if (bucket.keys == 1 && !best_locked) return best;
     }
   }
   return best;

@@ -2,6 +2,7 @@
 /// about equal keys, each a bitmap over ranks. Inside of PlaceIndex.
 #pragma once
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -10,21 +11,16 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/card_board.h"
 #include "core/cluster.h"
 #include "core/fitter.h"
 #include "core/place.h"
+#include "core/quick_look.h"
 #include "core/request.h"
 
 namespace tessera::core {
 
 using Words = std::vector<std::uint64_t>;
-
-/// What was found about one node for one class.
-struct Verdict {
-  bool fits = false;
-  NodeKey key;
-  Reject reject;
-};
 
 class PlaceRows {
  public:
@@ -32,14 +28,23 @@ class PlaceRows {
     unsigned count = 1;
     std::size_t nodes_each = 512;
   };
-  PlaceRows(const Cluster& cluster, Request request);
+  /// What a refresh works with; one for all classes.
+  struct Desk {
+    std::vector<NodeId> changed;
+    std::vector<Verdict> verdicts;            ///< parallel to changed, with several threads
+    std::vector<QuickLook::Memory> memories;  ///< by thread
+  };
+  /// `serial`: another number for every class, above 0.
+  PlaceRows(const Cluster& cluster, Request request, std::uint64_t serial);
 
-  /// Looks again at the nodes that have changed. Returns how many rows were worked out.
-  std::size_t refresh(const Cluster& cluster, const Threads& threads);
+  /// Looks again at the nodes that have changed; the board is up to date. Returns how many rows
+  /// were worked out.
+  std::size_t refresh(const Cluster& cluster, const CardBoard& board, const Threads& threads,
+                      Desk& desk);
 
-  bool fits(NodeId id) const { return rows_[id.v].bucket != nullptr; }
-  const NodeKey& key(NodeId id) const { return rows_[id.v].key; }
-  const Reject& reject(NodeId id) const { return rejects_[rows_[id.v].reject]; }
+  bool fits(NodeId id) const { return rows_[id.v].fits; }
+  const NodeKey& key(NodeId id) const { return keys_[rows_[id.v].place].key; }
+  const Reject& reject(NodeId id) const { return rejects_[rows_[id.v].place]; }
   const Words& fitting() const { return fitting_; }  ///< a bit per rank
   /// Some node has cards that are shared by instances.
   bool partitioned() const { return partitioned_; }
@@ -59,47 +64,64 @@ class PlaceRows {
     friend auto operator<=>(const Coarse&, const Coarse&) = default;
   };
   struct Bucket {
-    Words words;
-    std::uint32_t count = 0;
-    bool uniform = true;  ///< all its keys are this one
+    Coarse at;
+    Words words;             ///< a bit per rank
+    std::uint32_t keys = 0;  ///< different ones that its nodes have
+  };
+  using Buckets = std::map<Coarse, Bucket, std::greater<>>;
+  /// A key that some node has, or had.
+  struct Kept {
     NodeKey key;
+    Bucket* bucket = nullptr;  ///< null: no node has it now
+    std::uint32_t nodes = 0;
+  };
+  struct KeyHash {
+    std::size_t operator()(const NodeKey& key) const;
   };
   struct Row {
     std::uint64_t version = UINT64_MAX;
-    NodeKey key;
-    Bucket* bucket = nullptr;  ///< null: does not fit
-    std::uint32_t reject = 0;
+    std::uint32_t place = 0;  ///< in keys_ or rejects_
+    bool fits = false;
   };
+  class Looker;
 
   Coarse coarse(const NodeKey& key) const;
   void coarsen();
-  void set(const Cluster& cluster, NodeId id, const Verdict& verdict);
+  std::size_t count_coarse() const;
+  void set(const CardBoard& board, NodeId id, std::uint32_t rank, const Verdict& verdict);
   void insert(Row& row, std::uint32_t rank);
   void remove(Row& row, std::uint32_t rank);
+  Bucket& bucket_at(const Coarse& at);
   void rebuild_buckets(const Cluster& cluster);
+  std::uint32_t intern(const NodeKey& key);
   std::uint32_t intern(const Reject& reject);
+  void forget_keys();
   void forget_rejects();
-  void find_changed(const Cluster& cluster);
-  void work_out(const Cluster& cluster, const Threads& threads);
+  void find_changed(const Cluster& cluster, const CardBoard& board, Desk& desk);
+  void work_out(const Cluster& cluster, const CardBoard& board, const Threads& threads, Desk& desk);
   std::optional<std::uint32_t> best_in(const Bucket& bucket, const Words& candidates,
                                        bool prefer_unlocked) const;
 
   Request request_;
   Fitter fitter_;
-  std::vector<Row> rows_;  // by id
-  std::map<Coarse, Bucket, std::greater<>> buckets_;
-  std::int64_t load_step_ = 10'000;
+  QuickLook quick_;
+  std::uint64_t serial_;
+  std::vector<Row> rows_;   // by id
+  std::vector<Kept> keys_;  // every one that occurs, once
+  boost::unordered_flat_map<NodeKey, std::uint32_t, KeyHash> key_places_;
+  Buckets buckets_;                        // none is empty
+  std::vector<Buckets::node_type> spare_;  // emptied ones, for the next
+  std::int64_t load_step_ = 1;
   int topology_shift_ = 0, before_shift_ = 0;
   Words fitting_, locked_;  // by rank
   std::vector<NodeId> by_rank_;
   std::vector<Reject> rejects_;  // every one that occurs, once
   std::unordered_multimap<std::size_t, std::uint32_t> reject_places_;  // by hash
+  std::uint32_t last_reject_ = 0;
   std::uint64_t seen_ = 0;  // changes of the cluster up to here are in the rows
   bool looked_ = false;     // at all nodes, once
   std::uint64_t rank_version_ = 0;
   bool partitioned_ = false;
-  std::vector<NodeId> changed_;    // by the refresh under way
-  std::vector<Verdict> verdicts_;  // parallel to changed_
 };
 
 }  // namespace tessera::core

@@ -34,6 +34,9 @@ inline std::int64_t load_ppm(const Device& device, const Usage& used, const Scor
   return weighted_load_ppm(device, used, weights);
 }
 
+/// A key speaks of the card's own figures. Its id, index and group are not told: which of equal
+/// cards is taken is decided elsewhere, and a kept verdict is shared by all cards that are equal
+/// otherwise.
 struct DeviceView {
   const Device& device;
   const Usage& before;  ///< without the container that is being placed
