@@ -27,7 +27,7 @@ from cluster import Cluster, percentile, pod
 def report(title, cluster, begin, pods):
     calls, _ = bench_audit.calls_of(cluster.folder / "audit.log")
     created = bench_audit.created(calls)
-    bound = {name: found[-1].answered for name, found in bench_audit.bindings(calls).items()}
+    bound = bench_audit.bound_at(cluster, calls, pods)
     if len(bound) < pods:
         bench_stuck.explain(cluster)
     if not bound:
@@ -75,10 +75,7 @@ def measure(title, nodes, pods, delay_ms, policy, flags=(), limit=180, hold=Fals
                 time.sleep(2)
                 begin = time.time()
                 scheduler.send_signal(signal.SIGCONT)
-            end = time.monotonic() + limit
-            bound = bench_audit.counter_of_bindings(cluster.folder / "audit.log")
-            while time.monotonic() < end and bound() < pods:
-                time.sleep(0.25)
+            bench_audit.wait_until_bound(cluster, pods, limit)
             time.sleep(0.5)
             cluster.processes["agents"].send_signal(signal.SIGCONT)
             report(title, cluster, begin, pods)

@@ -3,6 +3,7 @@ seconds since the epoch, exact to the microsecond and all of one clock."""
 import dataclasses
 import datetime
 import json
+import time
 
 
 def moment(text):
@@ -74,3 +75,35 @@ def counter_of_bindings(path, offset=0):
         state["count"] += sum(b'"subresource":"binding"' in line and b'"code":201' in line for line in data[:whole].splitlines())
         return state["count"]
     return count
+
+
+def wait_until_bound(cluster, pods, limit, offset=0):
+    """True once all are bound. A Binding that was written although its client had hung up is logged as a failure: when nothing moves, the
+    pods themselves are asked."""
+    count, end = counter_of_bindings(cluster.folder / "audit.log", offset), time.monotonic() + limit
+    seen, still_since = 0, time.monotonic()
+    while time.monotonic() < end:
+        bound = count()
+        if bound >= pods:
+            return True
+        if bound > seen:
+            seen, still_since = bound, time.monotonic()
+        elif time.monotonic() - still_since > 5:
+            found = cluster.pods()
+            if len(found) >= pods and all(p.spec.node_name for p in found):
+                return True
+            still_since = time.monotonic()
+        time.sleep(0.25)
+    return False
+
+
+def bound_at(cluster, calls, pods):
+    """{pod: when its Binding was answered}, whatever was answered, of pods that are on a node."""
+    bound = {name: found[-1].answered for name, found in bindings(calls).items()}
+    if len(bound) >= pods:
+        return bound
+    on_node = {p.metadata.name for p in cluster.pods() if p.spec.node_name} - set(bound)
+    for call in calls:
+        if (call.verb, call.resource) == ("create", "pods/binding") and call.name in on_node:
+            bound[call.name] = call.answered
+    return bound

@@ -10,7 +10,7 @@ import bench_audit
 import bench_report
 import bench_stuck
 from bench_create import create_pods
-from cluster import Cluster, percentile, pod
+from cluster import Cluster, percentile, pod, wait_for
 
 
 def turns(calls):
@@ -57,9 +57,8 @@ def run(pods=100, delay_ms=20, limit=240):
             time.sleep(1)
             offset = log.stat().st_size
             scheduler.send_signal(signal.SIGCONT)
-            bound, end = bench_audit.counter_of_bindings(log, offset), time.monotonic() + limit
-            while (bound() < pods or cluster.locks()) and time.monotonic() < end:
-                time.sleep(0.25)
+            if bench_audit.wait_until_bound(cluster, pods, limit, offset):
+                wait_for("the last lock is removed", lambda: not cluster.locks(), 60)
             row = judge(cluster, pods, bench_audit.calls_of(log, offset)[0])
         finally:
             cluster.stop()

@@ -55,7 +55,9 @@ class Rounds:
         offset = self.log.stat().st_size
         before, begin = cluster.cpu_seconds(), time.time()
         scheduler.send_signal(signal.SIGCONT)
-        self.wait_until_bound(bench_audit.counter_of_bindings(self.log, offset))
+        if not bench_audit.wait_until_bound(cluster, self.pods, 240, offset):
+            bench_stuck.explain(cluster)
+            raise SystemExit("not all pods were bound in time")
         after = cluster.cpu_seconds()
         calls, _ = bench_audit.calls_of(self.log, offset)
         figures = self.judge(kind, names, calls, begin)
@@ -66,15 +68,6 @@ class Rounds:
             cluster.end(PROCESS[kind])
         self.clean_up()
         return figures
-
-    def wait_until_bound(self, count, limit=240):
-        end = time.monotonic() + limit
-        while count() < self.pods:
-            if time.monotonic() > end:
-                bench_stuck.explain(self.cluster)
-                raise SystemExit("not all pods were bound in time")
-            time.sleep(0.2)
-        time.sleep(0.3)
 
     def judge(self, kind, names, calls, begin):
         bindings = bench_audit.bindings(calls)
