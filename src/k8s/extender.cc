@@ -6,11 +6,14 @@
 
 #include "json/writer.h"
 #include "k8s/decode.h"
+#include "k8s/extender_names.h"
 #include "k8s/extender_nodes.h"
 #include "k8s/fields.h"
 
 namespace tessera::k8s {
 namespace {
+
+constexpr std::size_t kSpareRoom = 64;  // simdjson reads past the end
 
 using Reasons = std::vector<std::pair<std::string, std::string>>;
 
@@ -103,6 +106,11 @@ Status read_candidates(CallBody& call, std::string_view body, const Keep& keep, 
   return status;
 }
 
+Status read_pod_member(json::Value pod, const Keep& keep, Pod& into) {
+  const Status read = read_pod(pod, keep, into);
+  return read ? read : fail(Code::kInvalid, "Pod: " + read.error().what);
+}
+
 Status expect_object(json::Value root) {
   if (root.kind() == json::Kind::kObject) return {};
   return tl::unexpected(wrong_kind("extender args", "an object", root));
@@ -114,13 +122,21 @@ Status read_extender_args(json::Parser& parser, std::string&& body, std::string&
                           const Keep& keep, ExtenderArgs& into, std::size_t whole_below) {
   into.clear();
   body_storage = std::move(body);
+  body_storage.reserve(body_storage.size() + kSpareRoom);  // there already, as a rule
+  if (const auto pod = split_names_body(body_storage, into.names)) {
+    const auto value = parser.parse_part(*pod, 1);
+    if (value && value->kind() == json::Kind::kObject) {
+      into.has_names = true;
+      return read_pod_member(*value, keep, into.pod);
+    }
+    into.names.clear();  // the whole is not what it seemed: read it plainly
+  }
   auto call = read_call_body(parser, body_storage, keep, whole_below);
   if (!call) return tl::unexpected(std::move(call.error()));
   if (auto status = expect_object(call->root); !status) return status;
   const json::Value pod_value = call->root.find_ignoring_case("Pod");
   if (pod_value.is_null_or_missing()) return fail(Code::kInvalid, "extender args missing pod");
-  if (const Status pod = read_pod(pod_value, keep, into.pod); !pod)
-    return fail(Code::kInvalid, "Pod: " + pod.error().what);
+  if (Status pod = read_pod_member(pod_value, keep, into.pod); !pod) return pod;
   return read_candidates(*call, body_storage, keep, into);
 }
 

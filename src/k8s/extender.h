@@ -35,9 +35,10 @@ struct ExtenderArgs : Candidates {
 };
 /// Whole nodes make a body larger than this quickly; with names alone it takes six thousand.
 inline constexpr std::size_t kReadWholeBelow = std::size_t{256} << 10;
-/// The body moves into `body_storage`; raw_nodes point into it, names into the parser's document:
-/// both must outlive the result. Keys in any case; unknown keys ignored; `extender args missing
-/// pod` when Pod is missing or null. Bodies of `whole_below` bytes and more are read node by node.
+/// The body moves into `body_storage`; raw_nodes and names point into it or into the parser's
+/// document: both must outlive the result. Keys in any case; unknown keys ignored; `extender args
+/// missing pod` when Pod is missing or null. Bodies of `whole_below` bytes and more are read node
+/// by node.
 Result<ExtenderArgs> decode_extender_args(json::Parser& parser, std::string&& body,
                                           std::string& body_storage, const Keep& keep,
                                           std::size_t whole_below = kReadWholeBelow);
