@@ -39,6 +39,12 @@ std::string_view digits_after(std::string_view text, std::string_view mark) {
   return text.substr(0, text.find_first_not_of("0123456789"));
 }
 
+std::vector<char*> pointers_to(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (const auto& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  return pointers;
+}
+
 }  // namespace
 
 std::string program_beside() {
@@ -56,18 +62,22 @@ Folder::~Folder() {
   if (path_ != ".") std::filesystem::remove_all(path_, ignored);
 }
 
-Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const std::vector<std::string>& command,
-                                                          const std::string& log_file) {
-  std::vector<char*> arguments;
-  for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+Result<std::unique_ptr<ChildProcess>> ChildProcess::start(
+    const std::vector<std::string>& command, const std::string& log_file,
+    const std::vector<std::string>& environment) {
+  auto arguments = pointers_to(command);
   arguments.push_back(nullptr);
+  auto variables = pointers_to(environment);  // the first of a name counts
+  for (char** inherited = environ; *inherited != nullptr; ++inherited)
+    variables.push_back(*inherited);
+  variables.push_back(nullptr);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDERR_FILENO, log_file.c_str(),
                                    O_WRONLY | O_CREAT | O_TRUNC, 0600);
   pid_t id = 0;
-  const int problem =
-      posix_spawn(&id, command.front().c_str(), &files, nullptr, arguments.data(), environ);
+  const int problem = posix_spawn(&id, command.front().c_str(), &files, nullptr, arguments.data(),
+                                  variables.data());
   posix_spawn_file_actions_destroy(&files);
   if (problem != 0) {
     return fail(Code::kNotFound, command.front() + ": " + std::strerror(problem));
@@ -128,6 +138,18 @@ std::int64_t ChildProcess::memory_kb(std::string_view name) const {
     return std::atoll(line.c_str() + first);
   }
   return 0;
+}
+
+std::chrono::nanoseconds ChildProcess::processor_time() const {
+  std::error_code gone;
+  std::int64_t sum = 0;
+  for (const auto& thread :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(id_) + "/task", gone)) {
+    std::ifstream file(thread.path() / "schedstat");  // time on a processor, waiting, slices
+    std::int64_t nanoseconds = 0;
+    if (file >> nanoseconds) sum += nanoseconds;
+  }
+  return std::chrono::nanoseconds(sum);
 }
 
 }  // namespace tessera::bench

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -32,9 +33,10 @@ std::string program_beside();
 
 class ChildProcess {
  public:
-  /// Standard error goes to `log_file`.
-  static Result<std::unique_ptr<ChildProcess>> start(const std::vector<std::string>& command,
-                                                     const std::string& log_file);
+  /// Standard error goes to `log_file`. `environment`: further NAME=value.
+  static Result<std::unique_ptr<ChildProcess>> start(
+      const std::vector<std::string>& command, const std::string& log_file,
+      const std::vector<std::string>& environment = {});
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
@@ -44,6 +46,8 @@ class ChildProcess {
   Result<std::uint16_t> announced_port(std::string_view name = "port") const;
   /// A line of /proc/<id>/status in kB, e.g. "VmRSS"; 0 when it is not there.
   std::int64_t memory_kb(std::string_view name) const;
+  /// What its threads that live have used of the processors.
+  std::chrono::nanoseconds processor_time() const;
   /// Processor time of all its threads so far, in user and kernel; 0 when it has ended.
   double cpu_seconds() const;
 

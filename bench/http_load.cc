@@ -11,8 +11,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstring>
+#include <system_error>
+#include <utility>
 
 #include "base/text.h"
 
@@ -20,6 +23,7 @@ namespace tessera::bench {
 namespace {
 
 constexpr timeval kPatience{30, 0};
+constexpr std::size_t kLargestChunk = std::size_t{1} << 30;
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
 
 auto broken(const char* what) {
@@ -124,14 +128,47 @@ Result<LoadClient::Answer> LoadClient::exchange(std::string_view request) {
   const auto head_size = receive_head();
   if (!head_size) return tl::unexpected(head_size.error());
   const std::string head = received_.substr(0, *head_size);
-  const auto length = text::parse_int(field(head, "Content-Length"), 64);
-  if (!length || *length < 0) return fail(Code::kInvalid, "Content-Length: " + length.error().what);
-  const auto whole = *head_size + static_cast<std::size_t>(*length);
-  if (auto status = receive_until(whole); !status) return tl::unexpected(status.error());
-  const auto end = std::chrono::steady_clock::now();
   const auto status = text::parse_int(std::string_view(head).substr(9, 3), 32);
   if (!status) return fail(Code::kInvalid, "status line: " + status.error().what);
+  const auto answer = [&](std::string body) {
+    return Answer{static_cast<int>(*status), std::move(body),
+                  std::chrono::steady_clock::now() - start};
+  };
+  if (text::equals_ignoring_case(field(head, "Transfer-Encoding"), "chunked")) {
+    auto body = receive_chunks(*head_size);
+    if (!body) return tl::unexpected(body.error());
+    return answer(std::move(*body));
+  }
+  const auto length = text::parse_int(field(head, "Content-Length"), 64);
+  if (!length) return fail(Code::kInvalid, "Content-Length: " + length.error().what);
+  if (*length < 0) return fail(Code::kInvalid, fmt::format("Content-Length: {}", *length));
+  if (auto whole = receive_until(*head_size + static_cast<std::size_t>(*length)); !whole)
+    return tl::unexpected(whole.error());
+  const auto end = std::chrono::steady_clock::now();
   return Answer{static_cast<int>(*status), received_.substr(*head_size), end - start};
+}
+
+/// SIZE in hexadecimal, line end, so many bytes, line end; the last one has the size 0.
+Result<std::string> LoadClient::receive_chunks(std::size_t begin) {
+  std::string body;
+  for (;;) {
+    std::size_t line_end = received_.find("\r\n", begin);
+    while (line_end == std::string::npos) {
+      if (auto more = receive_until(received_.size() + 1); !more)
+        return tl::unexpected(more.error());
+      line_end = received_.find("\r\n", begin);
+    }
+    std::size_t size = 0;
+    const auto [last, problem] =
+        std::from_chars(received_.data() + begin, received_.data() + line_end, size, 16);
+    if (problem != std::errc() || size > kLargestChunk)
+      return fail(Code::kInvalid, "chunk size: " + received_.substr(begin, line_end - begin));
+    if (auto more = receive_until(line_end + 2 + size + 2); !more)
+      return tl::unexpected(more.error());
+    body.append(received_, line_end + 2, size);
+    begin = line_end + 2 + size + 2;
+    if (size == 0) return body;
+  }
 }
 
 }  // namespace tessera::bench

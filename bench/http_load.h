@@ -47,7 +47,8 @@ class LoadClient {
   ~LoadClient();
   LoadClient(const LoadClient&) = delete;
   LoadClient& operator=(const LoadClient&) = delete;
-  /// Errors: the connection broke, or 30 s passed, or the answer has no Content-Length.
+  /// Errors: the connection broke, or 30 s passed, or the answer has neither a Content-Length nor
+  /// chunks.
   Result<Answer> exchange(std::string_view request);
 
  private:
@@ -55,6 +56,7 @@ class LoadClient {
   Status send_all(std::string_view bytes) const;
   Status receive_until(std::size_t size);
   Result<std::size_t> receive_head();
+  Result<std::string> receive_chunks(std::size_t begin);
 
   int socket_;
   std::string received_;

@@ -22,8 +22,8 @@ TEST(Report, AFigureHasMissedItsTargetWhen) {
     double value, must;
     bool more_is_better, missed;
   };
-  const Case cases[] = {{1, 1, false, false}, {1.01, 1, false, true}, {1, 1, true, false},
-                        {0.99, 1, true, true}, {NAN, 1, false, true}, {NAN, 1, true, true}};
+  const Case cases[] = {{1, 1, false, false},  {1.01, 1, false, true}, {1, 1, true, false},
+                        {0.99, 1, true, true}, {NAN, 1, false, true},  {NAN, 1, true, true}};
   for (const Case& c : cases) {
     const Figure figure{.name = "x",
                         .value = c.value,

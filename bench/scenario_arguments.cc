@@ -20,8 +20,7 @@ Status read_number(const NumberOption& option, std::string_view value) {
   return {};
 }
 
-std::string known_names(std::initializer_list<NumberOption> numbers,
-                        std::initializer_list<TextOption> texts) {
+std::string known_names(std::span<const NumberOption> numbers, std::span<const TextOption> texts) {
   std::vector<std::string> names = {"--quick", "--json", "--compare", "--program"};
   for (const auto& option : numbers) names.push_back(fmt::format("--{}", option.name));
   for (const auto& option : texts) names.push_back(fmt::format("--{}", option.name));
@@ -75,6 +74,12 @@ std::string list_of(std::span<const BenchScenario> all) {
 
 Status read_more(const ScenarioOptions& options, std::initializer_list<NumberOption> numbers,
                  std::initializer_list<TextOption> texts) {
+  return read_more(options, std::span<const NumberOption>(numbers.begin(), numbers.size()),
+                   std::span<const TextOption>(texts.begin(), texts.size()));
+}
+
+Status read_more(const ScenarioOptions& options, std::span<const NumberOption> numbers,
+                 std::span<const TextOption> texts) {
   for (const auto& [name, value] : options.more) {
     const auto number = std::find_if(numbers.begin(), numbers.end(),
                                      [&](const NumberOption& o) { return o.name == name; });

@@ -39,6 +39,9 @@ struct TextOption {
 /// Every entry of `more` must be one of these. Errors name the option and what is known.
 Status read_more(const ScenarioOptions& options, std::initializer_list<NumberOption> numbers,
                  std::initializer_list<TextOption> texts = {});
+/// The same with lists that are put together.
+Status read_more(const ScenarioOptions& options, std::span<const NumberOption> numbers,
+                 std::span<const TextOption> texts);
 /// For scenarios that cannot drive another extender: --compare is an error.
 Status refuse_compare(const ScenarioOptions& options);
 

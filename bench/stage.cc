@@ -190,14 +190,15 @@ Result<Served> serve(Stage& stage, const Folder& folder, const std::string& log,
 
 Result<Served> serve(const std::string& kubeconfig, const std::string& program,
                      const Folder& folder, const std::string& log,
-                     const std::vector<std::string>& more) {
+                     const std::vector<std::string>& more,
+                     const std::vector<std::string>& environment) {
   std::ofstream(folder.file("kubeconfig")) << kubeconfig;
   std::vector<std::string> command = {
       program.empty() ? program_beside() : program, "serve",
       "--kubeconfig=" + folder.file("kubeconfig"),  "--http_bind=127.0.0.1:0",
       "--metrics-bind-address=127.0.0.1:0",         "--scheduler-name=hami-scheduler"};
   command.insert(command.end(), more.begin(), more.end());
-  auto child = ChildProcess::start(command, folder.file(log));
+  auto child = ChildProcess::start(command, folder.file(log), environment);
   if (!child) return tl::unexpected(child.error());
   const auto port = (*child)->announced_port();
   if (!port) return tl::unexpected(port.error());

@@ -75,6 +75,7 @@ Result<Served> serve(Stage& stage, const Folder& folder, const std::string& log,
                      const std::vector<std::string>& more);
 Result<Served> serve(const std::string& kubeconfig, const std::string& program,
                      const Folder& folder, const std::string& log,
-                     const std::vector<std::string>& more);
+                     const std::vector<std::string>& more,
+                     const std::vector<std::string>& environment = {});
 
 }  // namespace tessera::bench

@@ -1,0 +1,134 @@
+// --compare: F1 beside a second server of ours, and beside one that answers wrongly.
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "heap_counter.h"
+#include "http/server.h"
+#include "other_extender.h"
+#include "report.h"
+#include "scenario.h"
+#include "stage.h"
+
+namespace tessera::bench {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+std::uint16_t free_port() {
+  const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  EXPECT_EQ(bind(descriptor, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  close(descriptor);
+  return ntohs(address.sin_port);
+}
+
+ScenarioOptions compare_with(std::uint16_t port, const Folder& folder) {
+  ScenarioOptions options;
+  options.quick = true;
+  options.compare = fmt::format("http://127.0.0.1:{}", port);
+  options.more = {{"kubeconfig-out", folder.file("kubeconfig-other")}, {"same-policy", "1"}};
+  return options;
+}
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(Compare, ASecondServerOfOursTakesNodesAsFullAsOurs) {
+  const Folder folder, others;
+  const std::uint16_t port = free_port();
+  std::atomic<bool> over{false};
+  Result<Served> second = fail(Code::kUnavailable, "not started");
+  // What a person does in another terminal: it waits for the kubeconfig and starts the other one.
+  std::thread person([&] {
+    std::string text;
+    while (!over && !text.ends_with('\n')) {
+      text = content_of(folder.file("kubeconfig-other"));
+      std::this_thread::sleep_for(10ms);
+    }
+    if (over) return;
+    second = serve(text, "", others, "log", {fmt::format("--http_bind=127.0.0.1:{}", port)});
+  });
+  const auto report = run_f1(compare_with(port, folder));
+  over = true;
+  person.join();
+  ASSERT_TRUE(report) << report.error().what;
+  ASSERT_TRUE(second) << second.error().what;
+  ASSERT_EQ(report->rows.size(), 2u);
+  EXPECT_TRUE(all_checked(*report));
+  const std::string table = report_table(*report);
+  EXPECT_THAT(table, HasSubstr("p50_ratio"));
+  EXPECT_THAT(table, HasSubstr(fmt::format("known class, http://127.0.0.1:{}", port)));
+}
+
+/// Every pod gets the last node, whether it was asked for or not.
+TEST(Compare, AWrongAnswerOfTheOtherEndsTheRun) {
+  http::Route route;
+  route.method = "POST";
+  route.path = "/filter";
+  route.max_body = std::size_t{1} << 20;
+  route.handler = [](http::Request&&, const http::Responder& respond) {
+    http::Response response;
+    response.body = R"({"NodeNames":["node-00039"],"FailedNodes":{},"Error":""})";
+    respond(std::move(response));
+  };
+  auto server = http::Server::start({}, {std::move(route)});
+  ASSERT_TRUE(server) << server.error().what;
+  const Folder folder;
+  const auto report = run_f1(compare_with((*server)->port(), folder));
+  ASSERT_FALSE(report);
+  EXPECT_THAT(report.error().what, HasSubstr("WRONG ANSWER"));
+  EXPECT_THAT(report.error().what, HasSubstr("node 39 was not asked"));
+}
+
+TEST(Compare, UrlsOfThisMachineOnly) {
+  const auto url = parse_extender_url("http://127.0.0.1:9090/hami/");
+  ASSERT_TRUE(url) << url.error().what;
+  EXPECT_EQ(url->port, 9090);
+  EXPECT_EQ(url->path, "/hami");
+  for (const char* wrong : {"https://127.0.0.1:1", "http://127.0.0.1", "http://10.0.0.1:80",
+                            "http://127.0.0.1:0", "127.0.0.1:80", ""})
+    EXPECT_THAT(parse_extender_url(wrong).error().what,
+                HasSubstr(fmt::format("--compare {}: ", wrong)));
+}
+
+TEST(Compare, WantsAFileForTheOther) {
+  ScenarioOptions options;
+  options.compare = "http://127.0.0.1:1";
+  EXPECT_THAT(run_f1(options).error().what, HasSubstr("--kubeconfig-out"));
+}
+
+/// The library that counts is loaded, and it counts.
+TEST(HeapCounter, CountsWhatAChildAsksFor) {
+  const Folder folder;
+  const HeapCounter counter(folder);
+  EXPECT_EQ(counter.count(), 0u);
+  const auto child =
+      ChildProcess::start({program_beside(), "version"}, folder.file("log"), counter.environment());
+  ASSERT_TRUE(child) << child.error().what;
+  const auto end = std::chrono::steady_clock::now() + 20s;
+  while (counter.count() == 0 && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(5ms);
+  EXPECT_GT(counter.count(), 0u);
+}
+
+}  // namespace
+}  // namespace tessera::bench
