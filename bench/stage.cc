@@ -18,41 +18,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string node_name(std::int64_t n) { return fmt::format("node-{:05}", n); }
-std::string card_id(std::int64_t n, std::int64_t card) {
-  return fmt::format("GPU-5a1c7e90-0000-4000-8000-{:011}{}", n, card);
-}
-
-sim::ScenarioNode make_node(std::int64_t n) {
-  sim::ScenarioNode node;
-  node.name = node_name(n);
-  for (std::int64_t i = 0; i < kCards; ++i) {
-    core::Device card;
-    card.id = card_id(n, i);
-    card.index = static_cast<std::uint32_t>(i);
-    card.slots = 10;
-    card.memory = {kCardMemory};
-    card.cores = {100};
-    card.model = "NVIDIA-NVIDIA H100 80GB HBM3";
-    card.mode = "hami-core";
-    card.numa = static_cast<std::uint32_t>(i / 4);
-    card.healthy = true;
-    card.vendor = VendorId{0};
-    node.devices.push_back(std::move(card));
-  }
-  return node;
-}
-
-sim::ScenarioPod make_pod(std::string name, std::int64_t init_containers) {
-  sim::ScenarioPod pod;
-  pod.name = std::move(name);
-  const std::vector<std::pair<std::string, std::string>> limits = {
-      {"nvidia.com/gpu", "1"},
-      {"nvidia.com/gpumem", std::to_string(kPodMemory)},
-      {"nvidia.com/gpucores", std::to_string(kPodCores)}};
-  for (std::int64_t i = 0; i < init_containers; ++i) pod.containers.push_back({"init", limits});
-  pod.containers.push_back({"app", limits});
-  return pod;
+sim::SyntheticOptions cluster_of(const StageOptions& options) {
+  sim::SyntheticOptions cluster;
+  cluster.nodes = options.nodes;
+  cluster.device_pods = options.nodes * options.pods_per_node;
+  cluster.cards.front().count = kCards;
+  cluster.cards.front().memory = kCardMemory;
+  cluster.shares = {{.memory = kPodMemory, .cores = kPodCores}};
+  cluster.node_policy = options.node_policy;
+  cluster.device_policy = options.device_policy;
+  return cluster;
 }
 
 Status wait_ready(std::uint16_t port) {
@@ -70,30 +45,21 @@ Status wait_ready(std::uint16_t port) {
 
 }  // namespace
 
-Stage::Stage(StageOptions options) : options_(std::move(options)) {
-  scenario_.node_policy = options_.node_policy;
-  scenario_.device_policy = options_.device_policy;
-}
+Stage::Stage(StageOptions options) : options_(std::move(options)) {}
 
 Status Stage::fill() {
+  auto cluster = sim::SyntheticCluster::make(cluster_of(options_));
+  if (!cluster) return tl::unexpected(cluster.error());
+  cluster_.emplace(std::move(*cluster));
   auto api = sim::ApiServer::start({}, clock_);
   if (!api) return tl::unexpected(api.error());
   api_ = std::move(*api);
   for (std::int64_t n = 0; n < options_.nodes; ++n) {
-    scenario_.nodes.push_back(make_node(n));
-    if (auto status = create("/api/v1/nodes", sim::node_object(scenario_, scenario_.nodes.back()));
-        !status)
-      return status;
-    names_.push_back(node_name(n));
+    if (auto status = create("/api/v1/nodes", cluster_->node_json(n)); !status) return status;
+    names_.push_back(cluster_->node_name(n));
   }
-  for (std::int64_t i = 0; i < options_.nodes * options_.pods_per_node; ++i) {
-    auto pod = make_pod(fmt::format("running-{:06}", i), 0);
-    const std::int64_t n = i % options_.nodes;
-    pod.node = node_name(n);
-    pod.cards = {{sim::ScenarioPod::Held{.id = card_id(n, i / options_.nodes % kCards)}}};
-    const auto uid = fmt::format("running-uid-{:06}", i);
-    if (auto status = create(kPods, sim::pod_object(scenario_, pod, uid)); !status) return status;
-  }
+  for (std::int64_t i = 0; i < options_.nodes * options_.pods_per_node; ++i)
+    if (auto status = create(kPods, cluster_->device_pod_json(i)); !status) return status;
   return {};
 }
 
@@ -105,9 +71,12 @@ Result<Stage::Asking> Stage::next_pod() {
   }
   ++serial_;
   Asking asking{.name = fmt::format("asking-{}", serial_), .uid = {}, .filter_body = {}};
-  const auto made = api_->request(
-      "POST", kPods,
-      sim::pod_object(scenario_, make_pod(asking.name, options_.init_containers), ""));
+  auto pod = cluster_->asking_pod(asking.name, {.memory = kPodMemory, .cores = kPodCores});
+  auto init = pod.containers.front();
+  init.kind = "init";
+  pod.containers.insert(pod.containers.begin(), static_cast<std::size_t>(options_.init_containers),
+                        init);
+  const auto made = api_->request("POST", kPods, cluster_->asking_pod_json(pod));
   if (made.status != 201) return fail(Code::kInternal, "create of a pod: " + made.body);
   json::Parser parser;
   const auto read = parser.parse(made.body);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,7 @@
 #include "child_process.h"
 #include "http_load.h"
 #include "sim/api_server.h"
-#include "sim/scenario_objects.h"
+#include "sim/synthetic.h"
 
 namespace tessera::bench {
 
@@ -51,7 +52,7 @@ class Stage {
 
   const StageOptions options_;
   SystemClock clock_;
-  sim::Scenario scenario_;
+  std::optional<sim::SyntheticCluster> cluster_;  ///< from fill() on
   std::unique_ptr<sim::ApiServer> api_;
   std::vector<std::string> names_;
   std::int64_t serial_ = 0;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <deque>
 #include <fstream>
@@ -19,6 +20,7 @@
 #include "sim/demo_feeder.h"
 #include "sim/demo_screen.h"
 #include "sim/scheduler_loop.h"
+#include "sim/synthetic.h"
 #include "sim/terminal.h"
 #include "sim/trace.h"
 
@@ -28,7 +30,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::string_view kSchedulerName = "hami-scheduler", kModel = "NVIDIA-A100-SXM4-80GB";
-constexpr std::int64_t kCardMemory = 81'920, kCardSlots = 10;
 constexpr double kLoad = 1.04;  // of all cards: a little more than there is, so that some pods wait
 constexpr milliseconds kTick{20}, kFrame{200}, kSecond{1000};
 constexpr std::size_t kWaitingShown = 40;
@@ -67,22 +68,15 @@ Status write_kubeconfig(const std::string& path, const std::string& text) {
   return fail(Code::kUnavailable, fmt::format("--kubeconfig-out {}: cannot be written", path));
 }
 
-AgentNode make_node(int index, int devices, std::size_t digits) {
-  AgentNode node{.name = fmt::format("node-{:0{}}", index + 1, digits)};
-  for (int i = 0; i < devices; ++i) {
-    core::Device& card = node.devices.emplace_back();
-    card.id = fmt::format("GPU-{:04x}-{:02x}", index + 1, i);
-    card.index = static_cast<std::uint32_t>(i);
-    card.slots = kCardSlots;
-    card.memory = {kCardMemory};
-    card.cores = {100};
-    card.model = std::string(kModel);
-    card.numa = i * 2 / devices;
-    card.mode = "hami-core";
-    card.healthy = true;
-    card.vendor = {0};
-  }
-  return node;
+Result<SyntheticCluster> make_cluster(const DemoOptions& options) {
+  SyntheticOptions cluster;
+  cluster.nodes = options.nodes;
+  cluster.first_node = 1;
+  cluster.node_digits =
+      static_cast<std::int64_t>(std::max<std::size_t>(2, std::to_string(options.nodes).size()));
+  cluster.cards.front().count = options.devices;
+  cluster.cards.front().model = kModel;
+  return SyntheticCluster::make(std::move(cluster));
 }
 
 /// Everything that runs, in the order it must begin; it ends in the opposite order.
@@ -183,9 +177,10 @@ class Demo {
     user_ = client("demo");
     agents_ =
         std::make_unique<Agents>(*agents_client_, AgentOptions{.delete_finished = true}, clock_);
-    const std::size_t digits = std::max<std::size_t>(2, std::to_string(options_.nodes).size());
+    const Result<SyntheticCluster> cluster = make_cluster(options_);
+    if (!cluster) return tl::unexpected(cluster.error());
     for (int i = 0; i < options_.nodes; ++i) {
-      if (Status s = agents_->add_node(make_node(i, options_.devices, digits)); !s) return s;
+      if (Status s = agents_->add_node(cluster->agent_node(i)); !s) return s;
     }
     agents_->start();
     return {};

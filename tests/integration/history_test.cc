@@ -207,7 +207,7 @@ class Driver {
     world_.record().count("cordon");
     world_.write("PATCH", "/api/v1/nodes/" + node,
                  fmt::format(R"({{"metadata":{{"annotations":{{"hami.io/device-cordon":"{}"}}}}}})",
-                             below(2) == 0 ? node + "-gpu0" : ""),
+                             below(2) == 0 ? node + "-gpu000000000000" : ""),
                  "application/merge-patch+json");
   }
 

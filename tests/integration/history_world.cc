@@ -11,6 +11,7 @@
 #include "k8s/decode.h"
 #include "sim/agents_checker.h"
 #include "sim/scenario_cards.h"
+#include "sim/synthetic.h"
 
 namespace tessera::test {
 namespace {
@@ -29,28 +30,19 @@ client::ApiClientOptions unlimited(std::string name) {
 
 std::vector<core::Device> cards(const std::string& prefix, int count, std::uint16_t vendor,
                                 const std::string& model, std::int64_t memory, std::int64_t slots) {
-  std::vector<core::Device> out;
-  for (int i = 0; i < count; ++i) {
-    core::Device card = sim::plain_card();
-    card.id = fmt::format("{}{}", prefix, i);
-    card.index = static_cast<std::uint32_t>(i);
-    card.vendor = {vendor};
-    card.model = model;
-    card.memory = {memory};
-    card.slots = slots;
-    card.numa = i * 2 / count;
-    out.push_back(std::move(card));
-  }
-  return out;
+  return sim::synthetic_cards(
+      {.model = model, .id_prefix = prefix, .count = count, .memory = memory, .slots = slots}, 0,
+      {vendor});
 }
 
 sim::AgentNode partitioned_node(const std::string& name) {
   sim::AgentNode node{.name = name};
-  node.devices = cards(name + "-gpu", 2, 0, "NVIDIA-A100-SXM4-80GB", 81920, 7);
-  for (core::Device& card : node.devices) {
-    card.mig = sim::known_profiles("A100-80GB");
-    card.mode = "mig";
-  }
+  node.devices = sim::synthetic_cards({.model = "NVIDIA-A100-SXM4-80GB",
+                                       .id_prefix = name + "-gpu",
+                                       .count = 2,
+                                       .slots = 7,
+                                       .profiles = sim::known_profiles("A100-80GB")},
+                                      0);
   return node;
 }
 
@@ -64,11 +56,14 @@ sim::AgentNode node_of_two_vendors(const std::string& name) {
 
 sim::AgentNode node_of_third_vendor(const std::string& name) {
   sim::AgentNode node{.name = name};
-  node.devices = cards(name + "-npu", 4, 2, "Ascend910B3", 65536, 4);
-  for (core::Device& card : node.devices) {
-    card.cores = {20};
-    card.group = card.index / 2;
-  }
+  node.devices = sim::synthetic_cards({.model = "Ascend910B3",
+                                       .id_prefix = name + "-npu",
+                                       .count = 4,
+                                       .memory = 65536,
+                                       .cores = 20,
+                                       .slots = 4,
+                                       .group_size = 2},
+                                      0, {2});
   return node;
 }
 
