@@ -47,7 +47,8 @@ inline Request request(std::string uid, std::int64_t memory, std::int64_t count 
   return ask;
 }
 
-inline Cluster cluster_of(std::uint32_t nodes) {
+/// `different`: no two pods take the same, so no two nodes look alike.
+inline Cluster cluster_of(std::uint32_t nodes, bool different = false) {
   Cluster cluster{VendorTable(1)};
   for (std::uint32_t n = 0; n < nodes; ++n) cluster.set_node(node_spec(n));
   for (std::uint32_t n = 0; n < nodes; ++n) {
@@ -57,6 +58,7 @@ inline Cluster cluster_of(std::uint32_t nodes) {
       allocation.kinds = {PositionKind::kApp};
       allocation.grants = {
           {0, {0}, card_id(n, (n + p * 3) % kCards), {2000 + 500 * (n % 7)}, {10}}};
+      if (different) allocation.grants[0].memory = {2000 + n * kPodsPerNode + p};
       cluster.confirm({"pod-" + std::to_string(n) + "-" + std::to_string(p)}, allocation);
     }
   }

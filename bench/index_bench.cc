@@ -73,8 +73,8 @@ void BM_DecideKnownBinpack(benchmark::State& state) { run_known(state, "binpack"
 void BM_DecideKnownSpread(benchmark::State& state) { run_known(state, "spread"); }
 
 /// Every pod asks for what nobody asked for before.
-void run_new(benchmark::State& state, unsigned threads) {
-  const Cluster cluster = cluster_of(nodes_of(state));
+void run_new(benchmark::State& state, unsigned threads, bool different = false) {
+  const Cluster cluster = cluster_of(nodes_of(state), different);
   const CandidateSet candidates = all_candidates(cluster);
   PlaceIndex index({.threads = threads});
   std::int64_t serial = 0;
@@ -85,7 +85,34 @@ void run_new(benchmark::State& state, unsigned threads) {
 }
 
 void BM_DecideNewClass(benchmark::State& state) { run_new(state, 1); }
+/// The same where no two nodes look alike.
+void BM_DecideNewClassAllDiffer(benchmark::State& state) { run_new(state, 1, true); }
 void BM_DecideNewClassTwoThreads(benchmark::State& state) { run_new(state, 2); }
+
+/// The same for two containers that do not fit onto one card together, which the fitter decides.
+void BM_DecideNewClassTwoContainers(benchmark::State& state) {
+  const Cluster cluster = cluster_of(nodes_of(state));
+  const CandidateSet candidates = all_candidates(cluster);
+  PlaceIndex index({});
+  std::int64_t serial = 0;
+  const auto next = [&] {
+    Request ask = request("p", 2000 + serial++, 2);
+    ask.positions.push_back(ask.positions.front());
+    return ask;
+  };
+  for (auto _ : state) benchmark::DoNotOptimize(index.choose(cluster, next(), candidates));
+  check(state, cluster, index, candidates, next());
+}
+
+/// The first question of all, after a start.
+void BM_DecideFirst(benchmark::State& state) {
+  const Cluster cluster = cluster_of(nodes_of(state));
+  const CandidateSet candidates = all_candidates(cluster);
+  for (auto _ : state) {
+    PlaceIndex index({});
+    benchmark::DoNotOptimize(index.choose(cluster, request("p", 2000), candidates));
+  }
+}
 
 /// Fits nowhere, with all refusals, by a known class.
 void BM_RefuseKnown(benchmark::State& state) {
@@ -119,7 +146,10 @@ void BM_ReadNames(benchmark::State& state) {
 BENCHMARK(BM_DecideKnownBinpack)->Arg(1000)->Arg(5000)->Unit(benchmark::kMicrosecond);
 BENCHMARK(BM_DecideKnownSpread)->Arg(1000)->Arg(5000)->Unit(benchmark::kMicrosecond);
 BENCHMARK(BM_DecideNewClass)->Arg(1000)->Arg(5000)->Unit(benchmark::kMicrosecond);
+BENCHMARK(BM_DecideNewClassAllDiffer)->Arg(5000)->Unit(benchmark::kMicrosecond);
 BENCHMARK(BM_DecideNewClassTwoThreads)->Arg(5000)->Unit(benchmark::kMicrosecond);
+BENCHMARK(BM_DecideNewClassTwoContainers)->Arg(5000)->Unit(benchmark::kMicrosecond);
+BENCHMARK(BM_DecideFirst)->Arg(5000)->Unit(benchmark::kMicrosecond);
 BENCHMARK(BM_RefuseKnown)->Arg(5000)->Unit(benchmark::kMicrosecond);
 BENCHMARK(BM_ReadNames)->Arg(1000)->Arg(5000)->Unit(benchmark::kMicrosecond);
 

@@ -22,11 +22,11 @@ std::uint64_t mix(std::uint64_t hash, std::int64_t value) {
   return mix(hash, static_cast<std::uint64_t>(value));
 }
 
-std::size_t hash_of(const CardBoard::Kind& kind) {
-  const Device& d = kind.device;
-  std::uint64_t hash = mix(d.vendor.v, std::hash<std::string_view>{}(d.model));
-  hash = mix(mix(hash, d.memory.v), d.numa);
-  return static_cast<std::size_t>(hash);
+/// Few makes are found in a cluster, so that it need not tell all of them apart.
+std::size_t hash_of(const Device& d, bool cordoned, bool offered) {
+  const std::uint64_t flags = (d.healthy ? 1U : 0U) | (cordoned ? 2U : 0U) | (offered ? 4U : 0U);
+  const std::uint64_t hash = mix(std::uint64_t{d.vendor.v} << 3 | flags, d.memory.v);
+  return static_cast<std::size_t>(mix(mix(hash, d.numa), std::uint64_t{d.model.size()}));
 }
 
 }  // namespace
@@ -98,11 +98,12 @@ void CardBoard::lay_out(const Node& node, Row& row) {
   });
   row.partitioned = false;
   for (Card& card : cards) {
-    Kind kind{devices[card.device], is_cordoned(node.spec, devices[card.device]), false};
-    const VendorId vendor = kind.device.vendor;
-    kind.offered = vendor.v < node.spec.offered.size() && node.spec.offered[vendor.v];
-    row.partitioned = row.partitioned || kind.device.partitioned();
-    card.state = intern({intern_kind(std::move(kind)), false, {}, 0});
+    const Device& device = devices[card.device];
+    const VendorId vendor = device.vendor;
+    const bool offered = vendor.v < node.spec.offered.size() && node.spec.offered[vendor.v];
+    row.partitioned = row.partitioned || device.partitioned();
+    card.state =
+        intern({intern_kind(device, is_cordoned(node.spec, device), offered), false, {}, 0});
   }
   row.spec_version = node.spec_version;
   row.label_priority = node.spec.label_priority;
@@ -133,17 +134,19 @@ std::uint32_t CardBoard::intern(const State& state) {
   return place;
 }
 
-std::uint32_t CardBoard::intern_kind(Kind kind) {
+std::uint32_t CardBoard::intern_kind(const Device& device, bool cordoned, bool offered) {
+  const std::size_t hash = hash_of(device, cordoned, offered);
+  const auto [first, last] = kind_places_.equal_range(hash);
+  for (auto at = first; at != last; ++at) {
+    const Kind& kind = kinds_[at->second];
+    if (kind.cordoned == cordoned && kind.offered == offered && same_make(kind.device, device))
+      return at->second;
+  }
+  const auto place = static_cast<std::uint32_t>(kinds_.size());
+  Kind& kind = kinds_.emplace_back(Kind{device, cordoned, offered});
   kind.device.id.clear();
   kind.device.index = 0;
   kind.device.group = Device::kNoGroup;
-  const std::size_t hash = hash_of(kind);
-  const auto [first, last] = kind_places_.equal_range(hash);
-  for (auto at = first; at != last; ++at) {
-    if (kinds_[at->second] == kind) return at->second;
-  }
-  const auto place = static_cast<std::uint32_t>(kinds_.size());
-  kinds_.push_back(std::move(kind));
   kind_places_.emplace(hash, place);
   return place;
 }

@@ -23,7 +23,6 @@ class CardBoard {
     Device device;  ///< without id, index and group
     bool cordoned = false;
     bool offered = false;
-    friend bool operator==(const Kind&, const Kind&) = default;
   };
   struct State {
     std::uint32_t kind = 0;
@@ -91,7 +90,7 @@ class CardBoard {
   void lay_out(const Node& node, Row& row);
   void take_use(const Node& node, const Row& row);
   std::uint32_t intern(const State& state);
-  std::uint32_t intern_kind(Kind kind);
+  std::uint32_t intern_kind(const Device& device, bool cordoned, bool offered);
   bool wasteful() const;
 
   std::vector<Row> rows_;    // by id

@@ -9,12 +9,16 @@ Usage larger(const Usage& a, const Usage& b) {
           std::max(a.slices, b.slices)};
 }
 
-bool operator==(const Device& a, const Device& b) {
+bool same_make(const Device& a, const Device& b) {
   const bool same_profiles =
       a.mig == b.mig || (a.mig != nullptr && b.mig != nullptr && *a.mig == *b.mig);
-  return same_profiles && a.id == b.id && a.index == b.index && a.slots == b.slots &&
-         a.memory == b.memory && a.cores == b.cores && a.model == b.model && a.numa == b.numa &&
-         a.mode == b.mode && a.healthy == b.healthy && a.vendor == b.vendor && a.group == b.group;
+  return same_profiles && a.slots == b.slots && a.memory == b.memory && a.cores == b.cores &&
+         a.numa == b.numa && a.healthy == b.healthy && a.vendor == b.vendor && a.model == b.model &&
+         a.mode == b.mode;
+}
+
+bool operator==(const Device& a, const Device& b) {
+  return a.id == b.id && a.index == b.index && a.group == b.group && same_make(a, b);
 }
 
 std::int64_t mig_slices(const Device& device) {

@@ -55,6 +55,8 @@ struct Device {
   bool partitioned() const { return mig != nullptr; }
   friend bool operator==(const Device&, const Device&);  ///< profiles by value
 };
+/// Equal in everything but id, index and group.
+bool same_make(const Device& a, const Device& b);
 
 /// Part of the card's memory in percent, rounded down.
 inline MiB memory_share(const Device& device, std::int64_t percent) {
