@@ -10,6 +10,10 @@
 #include <emmintrin.h>
 #endif
 
+// Everything up to the loop becomes part of it, so that it can be compiled a second time for
+// processors that count bits in one instruction.
+#define TESSERA_PART_OF_THE_LOOP [[gnu::always_inline]] inline
+
 namespace tessera::json {
 namespace {
 
@@ -26,7 +30,7 @@ constexpr char kSame = 0x20, kOpen = '{', kClose = '}';
 static_assert(('[' | kSame) == kOpen && (']' | kSame) == kClose);
 
 #ifdef __SSE2__
-Marks mark(const char* block) {
+TESSERA_PART_OF_THE_LOOP Marks mark(const char* block) {
   const auto same = [](char c) { return _mm_set1_epi8(c); };
   const auto bits = [](__m128i hits, std::size_t part) {
     return static_cast<std::uint64_t>(static_cast<std::uint32_t>(_mm_movemask_epi8(hits)))
@@ -44,7 +48,7 @@ Marks mark(const char* block) {
   return marks;
 }
 #else
-Marks mark(const char* block) {
+TESSERA_PART_OF_THE_LOOP Marks mark(const char* block) {
   Marks marks;
   for (std::size_t i = 0; i < kBlock; ++i) {
     const std::uint64_t bit = std::uint64_t{1} << i;
@@ -60,7 +64,7 @@ Marks mark(const char* block) {
 
 /// Each bit becomes the parity of itself and all below it: ones from an opening quote up to, not
 /// including, the closing one.
-std::uint64_t between(std::uint64_t quotes) {
+TESSERA_PART_OF_THE_LOOP std::uint64_t between(std::uint64_t quotes) {
   for (const int distance : {1, 2, 4, 8, 16, 32}) quotes ^= quotes << distance;
   return quotes;
 }
@@ -69,7 +73,7 @@ std::uint64_t between(std::uint64_t quotes) {
 class Scanner {
  public:
   /// The place behind the bracket that brings the depth to nothing, or kBlock + 1.
-  std::size_t scan(const char* block) {
+  TESSERA_PART_OF_THE_LOOP std::size_t scan(const char* block) {
     Marks marks = mark(block);
     marks.quotes &= ~escaped(marks.slashes);
     const std::uint64_t strings = between(marks.quotes) ^ in_string_;
@@ -116,9 +120,7 @@ class Scanner {
   std::uint64_t after_slash_ = 0;  // 1: the block's first byte is escaped
 };
 
-}  // namespace
-
-std::size_t nested_end(std::string_view text, std::size_t begin) {
+TESSERA_PART_OF_THE_LOOP std::size_t find_end(std::string_view text, std::size_t begin) {
   Scanner scanner;
   std::size_t at = begin;
   for (; at + kBlock <= text.size(); at += kBlock) {
@@ -130,6 +132,28 @@ std::size_t nested_end(std::string_view text, std::size_t begin) {
   std::memcpy(rest.data(), text.data() + at, text.size() - at);
   const std::size_t end = scanner.scan(rest.data());
   return end <= kBlock ? at + end : text.size();
+}
+
+#ifdef __x86_64__
+__attribute__((target("avx2,bmi,popcnt"))) std::size_t find_end_counting(std::string_view text,
+                                                                         std::size_t begin) {
+  return find_end(text, begin);
+}
+
+bool counts_bits() {
+  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("bmi") != 0 &&
+         __builtin_cpu_supports("popcnt") != 0;
+}
+#endif
+
+}  // namespace
+
+std::size_t nested_end(std::string_view text, std::size_t begin) {
+#ifdef __x86_64__
+  static const bool counting = counts_bits();
+  if (counting) return find_end_counting(text, begin);
+#endif
+  return find_end(text, begin);
 }
 
 }  // namespace tessera::json

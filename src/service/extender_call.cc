@@ -8,6 +8,14 @@
 namespace tessera::service {
 namespace {
 
+/// The name stays where it is: the candidates' names are views of it.
+void forget_details(k8s::Node& node) {
+  node.annotations = {};
+  node.labels = {};
+  node.allocatable = {};
+  node.capacity = {};
+}
+
 constexpr std::size_t kPooledCalls = 16;
 constexpr std::size_t kLargestPooled =
     1U << 20;  // node lists in full are rare and large: do not keep their memory
@@ -16,7 +24,8 @@ constexpr std::size_t kLargestPooled =
 
 void FilterCall::send_text() {
   std::string out = std::move(text);
-  if (out.size() <= body.capacity()) {
+  // A list of whole nodes is not copied: its call is not used again.
+  if (!args.has_nodes && out.size() <= body.capacity()) {
     body.assign(out);
     std::swap(out, body);
     text = std::move(body);
@@ -56,11 +65,8 @@ Status read_call(FilterCall& call, const LiveReader& live, std::string body) {
     return read;
   if (call.args.pod.ns.empty()) call.args.pod.ns = "default";
   if (call.args.has_nodes) {
-    // Node lists are large, and from here on only their received text is needed: the parser's own
-    // memory goes now (D20).
     call.args.names.clear();
     for (const k8s::Node& node : call.args.nodes) call.args.names.emplace_back(node.name);
-    call.parser = json::Parser();
   }
   if (!call.args.has_names && !call.args.has_nodes)
     return fail(Code::kInvalid, "extender args name no nodes: NodeNames and Nodes are both null");
@@ -74,7 +80,11 @@ Status read_call(FilterCall& call, const LiveReader& live, std::string body) {
   return {};
 }
 
-core::Outcome place_simulated(const FilterCall& call, const QuotaView* quotas,
+void forget_node_details(FilterCall& call) {
+  for (k8s::Node& node : call.args.nodes) forget_details(node);
+}
+
+core::Outcome place_simulated(FilterCall& call, const QuotaView* quotas,
                               const core::PlaceOptions& options) {
   const vendors::Vendors& vendors = call.reader->vendors();
   core::Cluster cluster(vendors.rules());
@@ -82,9 +92,10 @@ core::Outcome place_simulated(const FilterCall& call, const QuotaView* quotas,
   if (book != nullptr) copy_quotas_left(*book, cluster, call.args.pod.ns);
   std::vector<NodeId> candidates;
   candidates.reserve(call.args.nodes.size());
-  for (const k8s::Node& node : call.args.nodes) {
+  for (k8s::Node& node : call.args.nodes) {
     core::NodeSpec spec = vendors.read_node(node).spec;
     spec.name = node.name;
+    forget_details(node);
     candidates.push_back(spec.devices.empty() ? NodeId{} : cluster.set_node(std::move(spec)));
   }
   return core::place(cluster, call.request, candidates, options);

@@ -63,9 +63,14 @@ class FilterCallPool {
 /// candidates, in whichever form they came. The error names field and value.
 Status read_call(FilterCall& call, const LiveReader& live, std::string body);
 
+/// Of whole nodes an answer needs names and texts only, and it holds the texts a second time (D20):
+/// the rest goes before it is written.
+void forget_node_details(FilterCall& call);
+
 /// The full nodes of the call as received, empty, and nothing of the live state but what the
-/// namespace's quotas leave: what an autoscaler asks about machines that do not exist yet.
-core::Outcome place_simulated(const FilterCall& call, const QuotaView* quotas,
+/// namespace's quotas leave: what an autoscaler asks about machines that do not exist yet. Forgets
+/// the details of the nodes on the way.
+core::Outcome place_simulated(FilterCall& call, const QuotaView* quotas,
                               const core::PlaceOptions& options = {});
 
 }  // namespace tessera::service

@@ -38,8 +38,10 @@ bool Filter::prepare(FilterCall& call, std::string body) {
     return refuse(call, read.error().what), false;
   call.phases.last = call.arrived;
   phase_ends(call, Phase::kRead);
-  if (!call.request.asks_devices()) return pass_through(call), false;
-  if (call.args.has_nodes && !options_.nodes_form_is_live) return simulate(call), false;
+  const bool asks = call.request.asks_devices();
+  if (asks && call.args.has_nodes && !options_.nodes_form_is_live) return simulate(call), false;
+  forget_node_details(call);
+  if (!asks) return pass_through(call), false;
   if (call.args.pod.uid.empty())
     return refuse(call, "extender args: Pod.metadata.uid is empty"), false;
   if (!is_object_name(call.args.pod.ns) || !is_object_name(call.args.pod.name)) {
