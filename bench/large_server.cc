@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr std::string_view kAllocated = "GPUDeviceMemoryAllocated{";
+constexpr std::string_view kAllocated = "hami_gpu_memory_allocated_bytes{";
 
 std::string label_of(std::string_view row, std::string_view name) {
   const std::string mark = fmt::format("{}=\"", name);
@@ -38,7 +38,7 @@ std::map<std::string, double> promised(std::string_view page, std::int64_t& card
     if (!row.starts_with(kAllocated)) continue;
     ++cards;
     const auto value = row.rfind(' ');
-    by_node[label_of(row, "nodeid")] +=
+    by_node[label_of(row, "node")] +=
         std::strtod(std::string(row.substr(value + 1)).c_str(), nullptr);
   }
   return by_node;
