@@ -44,10 +44,7 @@ void read_user(FieldReader& request, AdmissionRequest& result, std::vector<Statu
   problems.push_back(user.status());
 }
 
-}  // namespace
-
-Result<AdmissionRequest> decode_admission_review(json::Parser& parser, std::string_view body) {
-  const auto root = parser.parse(body);
+Result<AdmissionRequest> read_review(const Result<json::Value>& root) {
   if (!root) return tl::unexpected(root.error());
   if (root->kind() != json::Kind::kObject) {
     return tl::unexpected(wrong_kind("admission review", "an object", *root));
@@ -85,6 +82,16 @@ Result<AdmissionRequest> decode_admission_review(json::Parser& parser, std::stri
   if (request_value.missing()) return fail(Code::kInvalid, "admission review missing request");
   if (result.uid.empty()) return fail(Code::kInvalid, "request.uid: missing");
   return result;
+}
+
+}  // namespace
+
+Result<AdmissionRequest> decode_admission_review(json::Parser& parser, std::string_view body) {
+  return read_review(parser.parse(body));
+}
+
+Result<AdmissionRequest> decode_admission_review(json::Parser& parser, std::string&& body) {
+  return read_review(parser.parse(std::move(body)));
 }
 
 std::string encode_admission_response(const AdmissionResponse& response) {

@@ -88,12 +88,20 @@ void leave_to_another(const k8s::Pod& pod, const vendors::Vendors& vendors,
   }
 }
 
+bool changes_amounts(const vendors::Vendors::Mutation& mutation) {
+  return std::any_of(mutation.containers.begin(), mutation.containers.end(),
+                     [](const auto& wanted) {
+                       return !wanted.set_limits.empty() || !wanted.set_requests.empty();
+                     });
+}
+
 /// Limits of the namespace, checked against the pod as it will be. Also says what is wrong with
 /// annotations that only a decision reads.
 void admit_request(const k8s::Pod& pod, const std::string& ns, const vendors::Vendors& vendors,
                    const vendors::Vendors::Mutation& mutation, const QuotaView* quotas,
                    k8s::AdmissionResponse& response) {
-  auto demand = vendors.demand(mutated_pod(pod, mutation), {});
+  auto demand = changes_amounts(mutation) ? vendors.demand(mutated_pod(pod, mutation), {})
+                                          : vendors.demand(pod, {});
   if (!demand) return deny(response, kForbidden, demand.error().what);
   for (std::string& warning : demand->warnings) warn(response, std::move(warning));
   const auto book = quotas == nullptr ? nullptr : quotas->get();
@@ -215,7 +223,7 @@ WebhookResult result_of(const k8s::AdmissionResponse& response) {
   return response.patch.empty() ? WebhookResult::kUnchanged : WebhookResult::kMutated;
 }
 
-void answer(json::Parser& parser, std::string& body, const vendors::Vendors& vendors,
+void answer(json::Parser& parser, std::string&& body, const vendors::Vendors& vendors,
             const WebhookOptions& options, std::string_view content_type,
             k8s::AdmissionResponse& response) {
   if (body.empty()) return deny(response, kBadRequest, "request body is empty");
@@ -223,8 +231,7 @@ void answer(json::Parser& parser, std::string& body, const vendors::Vendors& ven
     return deny(response, kBadRequest,
                 fmt::format("contentType={}, expected application/json", content_type));
   }
-  body.reserve(body.size() + 64);  // the parser reads past the end; this spares it a copy
-  const auto request = k8s::decode_admission_review(parser, body);
+  const auto request = k8s::decode_admission_review(parser, std::move(body));
   if (!request) return deny(response, kBadRequest, request.error().what);
   response.api_version = request->api_version;
   response.kind = request->kind;
@@ -252,7 +259,7 @@ WebhookAnswer answer_admission(json::Parser& parser, std::string body,
                                const vendors::Vendors& vendors, const WebhookOptions& options,
                                std::string_view content_type) {
   k8s::AdmissionResponse response;
-  answer(parser, body, vendors, options, content_type, response);
+  answer(parser, std::move(body), vendors, options, content_type, response);
   if (response.warnings.size() > kMaxWarnings) response.warnings.resize(kMaxWarnings);
   return {.body = k8s::encode_admission_response(response), .result = result_of(response)};
 }

@@ -15,9 +15,9 @@ Status check_quantities(const Vendor& vendor, const k8s::Container& container) {
   if (const auto memory = memory_value(container, vendor); !memory) {
     return tl::unexpected(memory.error());
   }
-  for (const std::string& resource :
-       {vendor.count_resource, vendor.core_resource, vendor.priority_resource}) {
-    if (const auto value = whole_value(container, resource, kMax); !value) {
+  for (const std::string* resource :
+       {&vendor.count_resource, &vendor.core_resource, &vendor.priority_resource}) {
+    if (const auto value = whole_value(container, *resource, kMax); !value) {
       return tl::unexpected(value.error());
     }
   }
