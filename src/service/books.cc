@@ -237,9 +237,10 @@ Status Books::reserve_tentatively(PodRecord& pod, core::Allocation allocation) {
 
 Status Books::reserve_for(PodRecord& pod, core::Allocation allocation,
                           std::chrono::milliseconds ttl) {
-  const core::Hold* before = cluster_.hold({pod.fact.uid});
+  const PodUid uid{pod.fact.uid};
+  const core::Hold* before = cluster_.hold(uid);
   const std::string left = before == nullptr ? std::string() : before->allocation.node;
-  Status status = cluster_.reserve({pod.fact.uid}, std::move(allocation), clock_.mono() + ttl);
+  Status status = cluster_.reserve(uid, std::move(allocation), clock_.mono() + ttl);
   if (!status) return status;
   if (!left.empty()) tell_room(left, {});
   reserved_.insert(pod.fact.uid);

@@ -133,8 +133,10 @@ Status read_preferences(const k8s::Pod& pod, const PolicyDefaults& defaults, cor
   request.mode = defaults.mode;
   const policies::NodeChain chain{defaults.node_before, defaults.node, defaults.node_after};
   set_node_chain(chain, request);
-  request.device_policies = defaults.devices;
-  if (!request.asks_devices()) return {};
+  if (!request.asks_devices()) {
+    request.device_policies = defaults.devices;
+    return {};
+  }
   set_node_chain(node_chain(pod, chain, warnings), request);
   request.device_policies = device_policies(pod, defaults.devices, warnings);
   request.hami = {written(pod, kDevicePolicyKey, defaults.words.device),

@@ -24,6 +24,18 @@ Result<std::optional<core::DeviceAsk>> ask_of(const k8s::Container& container, c
                     : device_ask(container, vendor, id, warnings);
 }
 
+core::PositionKind kind_of(const k8s::Container& container) {
+  if (container.sidecar) return core::PositionKind::kSidecar;
+  return container.init ? core::PositionKind::kInit : core::PositionKind::kApp;
+}
+
+bool asks_of(const core::Request& request, VendorId vendor) {
+  return std::any_of(request.positions.begin(), request.positions.end(), [&](const auto& position) {
+    return std::any_of(position.asks.begin(), position.asks.end(),
+                       [&](const core::DeviceAsk& ask) { return ask.vendor == vendor; });
+  });
+}
+
 template <class Pairs>
 void append(Pairs& to, Pairs& from) {
   for (auto& pair : from) to.push_back(std::move(pair));
@@ -51,22 +63,19 @@ Result<Demand> Vendors::demand(const k8s::Pod& pod, const PolicyDefaults& defaul
   request.pod_namespace = pod.ns;
   request.pod_name = pod.name;
   request.subject = subject_of(pod);
-  const auto kinds = kinds_of(pod);
-  std::vector<bool> asked(vendors_.size(), false);
-  for (std::size_t i = 0; i < pod.containers.size(); ++i) {
-    core::Position position;
-    position.kind = kinds[i];
+  request.positions.reserve(pod.containers.size());
+  for (const k8s::Container& container : pod.containers) {
+    core::Position& position = request.positions.emplace_back();
+    position.kind = kind_of(container);
     for (std::size_t row = 0; row < vendors_.size(); ++row) {
-      auto ask = ask_of(pod.containers[i], vendors_[row], id_of(row), demand.warnings);
+      auto ask = ask_of(container, vendors_[row], id_of(row), demand.warnings);
       if (!ask) return tl::unexpected(ask.error());
-      if (!*ask) continue;
-      position.asks.push_back(**ask);
-      asked[row] = true;
+      if (*ask) position.asks.push_back(**ask);
     }
-    request.positions.push_back(std::move(position));
   }
   for (std::size_t row = 0; row < vendors_.size(); ++row) {
-    if (asked[row]) request.constraints.push_back(pod_constraints(pod, vendors_[row], id_of(row)));
+    if (asks_of(request, id_of(row)))
+      request.constraints.push_back(pod_constraints(pod, vendors_[row], id_of(row)));
   }
   if (const Status ok = read_preferences(pod, defaults, request, demand.warnings); !ok) {
     return tl::unexpected(ok.error());
@@ -90,11 +99,7 @@ core::QuotaSubject Vendors::subject_of(const k8s::Pod& pod) {
 std::vector<core::PositionKind> Vendors::kinds_of(const k8s::Pod& pod) {
   std::vector<core::PositionKind> kinds;
   kinds.reserve(pod.containers.size());
-  for (const k8s::Container& c : pod.containers) {
-    kinds.push_back(c.sidecar ? core::PositionKind::kSidecar
-                    : c.init  ? core::PositionKind::kInit
-                              : core::PositionKind::kApp);
-  }
+  for (const k8s::Container& container : pod.containers) kinds.push_back(kind_of(container));
   return kinds;
 }
 
