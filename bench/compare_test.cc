@@ -43,7 +43,9 @@ ScenarioOptions compare_with(std::uint16_t port, const Folder& folder) {
   ScenarioOptions options;
   options.quick = true;
   options.compare = fmt::format("http://127.0.0.1:{}", port);
-  options.more = {{"kubeconfig-out", folder.file("kubeconfig-other")}, {"same-policy", "1"}};
+  options.more = {{"kubeconfig-out", folder.file("kubeconfig-other")},
+                  {"same-policy", "1"},
+                  {"patience-s", "60"}};
   return options;
 }
 
@@ -53,10 +55,10 @@ std::string content_of(const std::string& path) {
 }
 
 TEST(Compare, ASecondServerOfOursTakesNodesAsFullAsOurs) {
-  const Folder folder, others;
+  const Folder folder;
   const std::uint16_t port = free_port();
   std::atomic<bool> over{false};
-  Result<Served> second = fail(Code::kUnavailable, "not started");
+  Result<std::unique_ptr<ChildProcess>> second = fail(Code::kUnavailable, "not started");
   // What a person does in another terminal: it waits for the kubeconfig and starts the other one.
   std::thread person([&] {
     std::string text;
@@ -65,12 +67,16 @@ TEST(Compare, ASecondServerOfOursTakesNodesAsFullAsOurs) {
       std::this_thread::sleep_for(10ms);
     }
     if (over) return;
-    second = serve(text, "", others, "log", {fmt::format("--http_bind=127.0.0.1:{}", port)});
+    second = ChildProcess::start(
+        {program_beside(), "serve", "--kubeconfig=" + folder.file("kubeconfig-other"),
+         fmt::format("--http_bind=127.0.0.1:{}", port), "--metrics-bind-address=127.0.0.1:0",
+         "--scheduler-name=hami-scheduler"},
+        folder.file("log-other"));
   });
   const auto report = run_f1(compare_with(port, folder));
   over = true;
   person.join();
-  ASSERT_TRUE(report) << report.error().what;
+  ASSERT_TRUE(report) << report.error().what << content_of(folder.file("log-other"));
   ASSERT_TRUE(second) << second.error().what;
   ASSERT_EQ(report->rows.size(), 2u);
   EXPECT_TRUE(all_checked(*report));

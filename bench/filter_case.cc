@@ -12,7 +12,6 @@
 namespace tessera::bench {
 namespace {
 
-constexpr std::chrono::seconds kPatience{600};
 constexpr std::int64_t kHeapCalls = 200, kHeapWarmUp = 300;
 
 /// What a case needs while it is measured, in the order in which it must begin.
@@ -79,7 +78,7 @@ Status begin(const FilterCase& filter_case, const FilterOptions& options, Runnin
   auto other =
       wait_for_extender(*running.stage, *url,
                         running.stage->cluster().asking_pod("sample", {.memory = 1, .cores = 1}),
-                        options.kubeconfig_out, kPatience);
+                        options.kubeconfig_out, std::chrono::seconds(options.patience_s));
   if (!other) return tl::unexpected(other.error());
   running.other = std::move(*other);
   running.other_path = url->path + "/filter";
@@ -186,9 +185,10 @@ Result<FilterOptions> read_filter_options(const ScenarioOptions& options,
   read.program = options.program;
   if (options.quick) read.runs = 1, read.calls = 40, read.warm_up = 10;
   std::vector<NumberOption> numbers = {
-      {"runs", &read.runs, 1},      {"calls", &read.calls, 1},
-      {"warm-up", &read.warm_up},   {"pause-us", &read.pause_us},
-      {"api-port", &read.api_port}, {"same-policy", &read.same_policy}};
+      {"runs", &read.runs, 1},           {"calls", &read.calls, 1},
+      {"warm-up", &read.warm_up},        {"pause-us", &read.pause_us},
+      {"api-port", &read.api_port},      {"patience-s", &read.patience_s, 1},
+      {"same-policy", &read.same_policy}};
   numbers.insert(numbers.end(), more.begin(), more.end());
   const TextOption texts[] = {{"kubeconfig-out", &read.kubeconfig_out},
                               {"node-policy", &read.node_policy},

@@ -68,7 +68,8 @@ Result<std::vector<FilterFigures>> run_filters(std::span<const FilterLane> lanes
 /// The options that F1 to F4 have in common.
 struct FilterOptions {
   std::int64_t runs = 5, calls = 5000, warm_up = 500, pause_us = 1000, api_port = 0;
-  std::int64_t same_policy = 0;  ///< the other extender must take nodes as full as ours
+  std::int64_t patience_s = 600;  ///< with the other extender's start
+  std::int64_t same_policy = 0;   ///< the other extender must take nodes as full as ours
   std::string kubeconfig_out, node_policy = "binpack", device_policy = "spread";
   std::string only;  ///< of the scenario's cases: those with this text in their names
   bool quick = false;

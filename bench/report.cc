@@ -21,7 +21,7 @@ std::string number_text(double value) {
   if (size >= 1000 || value == std::floor(value)) return fmt::format("{:.0f}", value);
   if (size >= 100) return fmt::format("{:.1f}", value);
   if (size >= 10) return fmt::format("{:.2f}", value);
-  return fmt::format("{:.3f}", value);
+  return size >= 0.01 ? fmt::format("{:.3f}", value) : fmt::format("{:.5f}", value);
 }
 
 const Figure* find(const Row& row, std::string_view name) {

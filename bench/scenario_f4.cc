@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "filter_run.h"
-#include "other_extender.h"
 #include "scenario.h"
+#include "sim/scenario_objects.h"
 #include "stage.h"
 
 namespace tessera::bench {
@@ -42,7 +42,7 @@ class Churn {
     return status_;
   }
   std::int64_t events() const { return events_; }
-  double per_second() const { return took_ > 0 ? static_cast<double>(events_) / took_ : 0; }
+  double per_second() const { return per_second_; }
 
  private:
   /// The pods of the churn run on the last node, of which they hold a little of the last card; the
@@ -63,7 +63,8 @@ class Churn {
       if (joins < due(rates_.joins)) join(joins++);
       std::this_thread::sleep_for(1ms);
     }
-    took_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    per_second_ = static_cast<double>(events_) / std::max(took.count(), 1e-3);
     clean_up(joins);
   }
 
@@ -136,7 +137,7 @@ class Churn {
   const sim::SyntheticCluster template_;
   std::int64_t sick_ = -1, eldest_ = 0, newest_ = 0;
   std::atomic<std::int64_t> events_{0};
-  double took_ = 0;
+  double per_second_ = 0;
   Status status_;
   std::atomic<bool> done_{false};
   std::thread thread_;  // last: it uses everything above
