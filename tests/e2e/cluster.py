@@ -161,6 +161,7 @@ class Cluster:
     def start_tessera(self, *flags, wait=True):
         if not (self.folder / "tls.crt").exists():
             self.make_certificate()
+        if not hasattr(self, "port"):
             self.port, self.metrics_port = free_port(), free_port()
         self.run("tessera", TESSERA, "serve", f"--kubeconfig={getattr(self, 'tessera_kubeconfig', self.kubeconfig)}", f"--http_bind=127.0.0.1:{self.port}",
                  f"--cert_file={self.folder / 'tls.crt'}", f"--key_file={self.folder / 'tls.key'}",
