@@ -161,7 +161,10 @@ Row row_of(const std::string& what, const FilterFigures& figures) {
   const auto calls = static_cast<double>(figures.times.count());
   if (figures.processor.count() > 0)
     row.add(kCpu, static_cast<double>(figures.processor.count()) / 1e3 / calls);
-  row.checked(figures.answers, "one node of the call with room in the books, or a reason for each");
+  row.checked(figures.answers,
+              figures.all_that_fit
+                  ? "the nodes of the call with room in the books, all of them and no other"
+                  : "one node of the call with room in the books, or a reason for each");
   if (figures.exact > 0)
     row.checked(0, fmt::format("{} of them the plain decision's own", figures.exact));
   return row;

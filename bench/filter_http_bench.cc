@@ -1,19 +1,18 @@
-// What a kube-scheduler waits for: /filter over HTTP on loopback, 1,000 nodes of 8 cards, 4,000
-// device pods that run, 1,000 names in every call. The scheduler is a process of its own (`tessera
-// serve`), its cluster is the embedded API server in this one. Every call brings a new pod whose
-// predecessor was deleted before, outside the timing. Beside it the machine's floor: the same
-// number of bytes there and back with nothing in between.
+// What is measured of /filter over HTTP beside the scenarios F1 to F4: prioritize after each filter
+// call, what looking on costs, and events and filter together. The scheduler is a process of its
+// own
+// (`tessera serve`), its cluster is the embedded API server in this one. Every call brings a new
+// pod whose predecessor was deleted before, outside the timing.
 //   filter_http_bench [--program=build/tessera] [--runs=5] [--calls=5000] [--warm-up=500]
-//   [--nodes=1000] [--pods-per-node=4] [--init-containers=0] [--against=0]
-//                     [--node-policy=binpack] [--device-policy=spread] [--pause-us=1000]
-//   [--pairs=0] [--scrape-ms=15000] [--self-check-ms=60000] [--scored=0]
-// With --pairs=N instead of the runs: N times a server without events, scrapes and self-check, then
-// one with all of them (a page of metrics every --scrape-ms, 0 = one after the other), and the
-// ratio of their p99. With --against=N: two clusters that differ in nothing but their pods per
-// node, the times of two pod events and a filter call together, and the ratio of their medians.
+//   [--nodes=1000] [--pods-per-node=4] [--node-policy=binpack] [--device-policy=spread]
+//   [--pause-us=1000] [--scored=1] [--pairs=0] [--scrape-ms=15000] [--self-check-ms=60000]
+//   [--against=0]
 // With --scored=1 the server answers all nodes that fit, and every filter call is followed by a
-// prioritize call for the same pod and nodes, as kube-scheduler makes it.
-//   Case 185: --pods-per-node=8 --init-containers=3
+// prioritize call for the same pod and nodes, as kube-scheduler makes it. With --pairs=N instead: N
+// times a server without events, scrapes and self-check, then one with all of them (a page of
+// metrics every --scrape-ms, 0 = one after the other), and the ratio of their p99. With
+// --against=N: two clusters that differ in nothing but their pods per node, the times of two pod
+// events and a filter call together, and the ratio of their medians.
 //   Case 186: --nodes=5000 --pods-per-node=2 --against=8 --calls=1000
 #include <fmt/format.h>
 
@@ -29,7 +28,7 @@
 
 #include "base/text.h"
 #include "bench_main.h"
-#include "http/server.h"
+#include "floor.h"
 #include "http_load.h"
 #include "stage.h"
 
@@ -42,7 +41,7 @@ struct Options {
   StageOptions stage;
   std::int64_t runs = 5, calls = 5000, warm_up = 500;
   std::int64_t pause_us = 1000;
-  std::int64_t pairs = 0, scrape_ms = 15'000, self_check_ms = 60'000, scored = 0;
+  std::int64_t pairs = 0, scrape_ms = 15'000, self_check_ms = 60'000, scored = 1;
   std::int64_t against = 0;  // pods per node of the second cluster
 };
 
@@ -58,8 +57,7 @@ Status set_option(Options& options, std::string_view name, std::string_view valu
       {"scored", &options.scored},
       {"against", &options.against},
       {"nodes", &options.stage.nodes},
-      {"pods-per-node", &options.stage.pods_per_node},
-      {"init-containers", &options.stage.init_containers}};
+      {"pods-per-node", &options.stage.pods_per_node}};
   for (const auto& [key, target] : numbers) {
     if (key != name) continue;
     const auto number = text::parse_int(value, 64);
@@ -102,10 +100,11 @@ void pause(const Options& options) {
 
 struct Run {
   Latencies filter, prioritize;
-  std::size_t request_size = 0, answer_size = 0;
+  std::string body;
+  std::size_t answer_size = 0;
 };
 
-Result<Run> measure_filter(const Options& options, Stage& stage, std::uint16_t port) {
+Result<Run> measure_filter(const Options& options, Stage& stage, std::uint16_t port, bool scored) {
   auto client = LoadClient::connect(port);
   if (!client) return tl::unexpected(client.error());
   Run run;
@@ -116,48 +115,21 @@ Result<Run> measure_filter(const Options& options, Stage& stage, std::uint16_t p
     pause(options);  // the scheduler's watches see the pods come and go, as between two cycles
     const auto answer = (*client)->exchange(request);
     if (!answer) return tl::unexpected(answer.error());
-    const std::size_t expected = options.scored ? stage.names().size() : 1;
+    const std::size_t expected = scored ? stage.names().size() : 1;
     if (auto status = check_answer(*answer, expected); !status)
       return tl::unexpected(status.error());
     if (i >= options.warm_up) run.filter.add(answer->time);
-    if (options.scored) {
+    if (scored) {
       const auto scores = (*client)->exchange(post("/prioritize", *body));
       if (!scores) return tl::unexpected(scores.error());
       if (auto status = check_scores(*scores, stage.names()); !status)
         return tl::unexpected(status.error());
       if (i >= options.warm_up) run.prioritize.add(scores->time);
     }
-    run.request_size = body->size();
+    run.body = *body;
     run.answer_size = answer->body.size();
   }
   return run;
-}
-
-/// The same bytes through the same HTTP server, answered at once.
-Result<Latencies> measure_floor(const Options& options, const Run& like) {
-  http::Route route;
-  route.method = "POST";
-  route.path = "/floor";
-  route.max_body = like.request_size;
-  const std::string answer_body(like.answer_size, 'x');
-  route.handler = [&](http::Request&&, const http::Responder& respond) {
-    http::Response response;
-    response.body = answer_body;
-    respond(std::move(response));
-  };
-  auto server = http::Server::start({}, {std::move(route)});
-  if (!server) return tl::unexpected(server.error());
-  auto client = LoadClient::connect((*server)->port());
-  if (!client) return tl::unexpected(client.error());
-  const std::string request = post("/floor", std::string(like.request_size, 'x'));
-  Latencies times;
-  for (std::int64_t i = 0; i < options.warm_up + options.calls; ++i) {
-    pause(options);
-    const auto answer = (*client)->exchange(request);
-    if (!answer) return tl::unexpected(answer.error());
-    if (i >= options.warm_up) times.add(answer->time);
-  }
-  return times;
 }
 
 /// Fetches pages of metrics until it is stopped.
@@ -193,7 +165,7 @@ class Scraper {
 
 Result<Latencies> measure_observed(const Options& options, Stage& stage, const Served& served) {
   Scraper scraper(served.metrics_port, std::chrono::milliseconds(options.scrape_ms));
-  auto run = measure_filter(options, stage, served.port);
+  auto run = measure_filter(options, stage, served.port, false);
   if (!run) return tl::unexpected(run.error());
   scraper.stop();
   fmt::print("          {}\n", scraper.text());
@@ -209,7 +181,7 @@ Status run_pairs(const Options& options, Stage& stage, const Folder& folder) {
       const auto served = serve(stage, folder, fmt::format("quiet-{}", i),
                                 {"--events=false", "--self-check-interval=0s"});
       if (!served) return tl::unexpected(served.error());
-      auto run = measure_filter(options, stage, served->port);
+      auto run = measure_filter(options, stage, served->port, false);
       if (!run) return tl::unexpected(run.error());
       quiet = std::move(run->filter);
     }
@@ -286,12 +258,11 @@ void print_setting(const Options& options) {
   const StageOptions& stage = options.stage;
   fmt::print(
       "filter over HTTP: {} nodes x {} cards of {} MiB, {} device pods, {} names a call\n"
-      "pod: 1 card, {} MiB, {} cores, {} init containers; policies: nodes {}, devices {}; no "
+      "pod: 1 card, {} MiB, {} cores; policies: nodes {}, devices {}; no "
       "agents; "
       "{} calls after {}\n",
       stage.nodes, kCards, kCardMemory, stage.nodes * stage.pods_per_node, stage.nodes, kPodMemory,
-      kPodCores, stage.init_containers, stage.node_policy, stage.device_policy, options.calls,
-      options.warm_up);
+      kPodCores, stage.node_policy, stage.device_policy, options.calls, options.warm_up);
 }
 
 Status run_all(const Options& options) {
@@ -309,22 +280,23 @@ Status run_all(const Options& options) {
   fmt::print("memory when ready: {} kB resident\n", child.memory_kb("VmRSS"));
   std::optional<Run> best;
   for (std::int64_t i = 0; i < options.runs; ++i) {
-    auto run = measure_filter(options, stage, served->port);
+    auto run = measure_filter(options, stage, served->port, options.scored != 0);
     if (!run) return tl::unexpected(run.error());
     fmt::print("run {}    filter  {}\n", i + 1, run->filter.text());
     if (options.scored) {
       fmt::print("      prioritize  {}   p50 x {:.2f}, p99 x {:.2f} of filter\n",
                  run->prioritize.text(), ratio(*run, 50), ratio(*run, 99));
     }
-    const auto floor = measure_floor(options, *run);
+    const auto floor = measure_floor(run->body, run->answer_size, options.calls,
+                                     std::chrono::microseconds(options.pause_us));
     if (!floor) return tl::unexpected(floor.error());
-    fmt::print("         floor   {}\n", floor->text());
+    fmt::print("         floor   {}\n", floor->same.text());
     std::fflush(stdout);
     if (!best || run->filter.percentile(99) < best->filter.percentile(99)) best = std::move(*run);
   }
   if (best) {
     fmt::print("best     filter  {}   ({} bytes there, {} back)\n", best->filter.text(),
-               best->request_size, best->answer_size);
+               best->body.size(), best->answer_size);
   }
   fmt::print("memory at the end: {} kB resident, {} kB at most\n", child.memory_kb("VmRSS"),
              child.memory_kb("VmHWM"));

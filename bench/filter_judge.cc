@@ -62,6 +62,25 @@ Status FilterJudge::look(const FilterStage::Call& call, const FilterVerdict& ver
   return {};
 }
 
+Status FilterJudge::look_all(const FilterStage::Call& call, const FilterVerdict& verdict,
+                             const sim::SyntheticShare& share, bool complete) const {
+  if (!verdict.error.empty()) return wrong(call, verdict.error);
+  std::vector<bool> named(static_cast<std::size_t>(stage_->nodes()), false);
+  for (const std::int64_t n : verdict.all_named) {
+    if (!call.nodes.names(n, stage_->nodes()))
+      return wrong(call, fmt::format("node {} was not asked", n));
+    if (!fits(n, share)) return wrong(call, fmt::format("node {} has no room", n));
+    named[static_cast<std::size_t>(n)] = true;
+  }
+  for (std::int64_t n = 0; complete && n < stage_->nodes(); ++n) {
+    if (call.nodes.names(n, stage_->nodes()) && fits(n, share) &&
+        !named[static_cast<std::size_t>(n)])
+      return wrong(call, fmt::format("node {} has room and is not named", n));
+  }
+  if (verdict.named > 0) return {};
+  return look(call, verdict, share);
+}
+
 Result<std::string> FilterJudge::difference(const FilterStage::Call& call,
                                             const FilterVerdict& verdict) const {
   std::vector<bool> left_out(static_cast<std::size_t>(stage_->nodes()));

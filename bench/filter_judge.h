@@ -25,6 +25,10 @@ class FilterJudge {
   /// of them has, with a reason for each.
   Status look(const FilterStage::Call& call, const FilterVerdict& verdict,
               const sim::SyntheticShare& share) const;
+  /// Every answer of an extender that names all nodes that fit: each of them has room, and if it is
+  /// `complete` no other one has.
+  Status look_all(const FilterStage::Call& call, const FilterVerdict& verdict,
+                  const sim::SyntheticShare& share, bool complete) const;
   /// An answer to a call before which everything had settled: the oracle's own node and its words.
   /// "" = it is.
   Result<std::string> difference(const FilterStage::Call& call, const FilterVerdict& verdict) const;

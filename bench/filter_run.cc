@@ -18,7 +18,9 @@ constexpr std::chrono::milliseconds kSettled[] = {50ms, 500ms, 5000ms, 20'000ms}
 class LaneRun {
  public:
   LaneRun(const FilterLane& lane, const FilterLoad& load)
-      : lane_(lane), load_(load), sampling_(lane.stage->nodes()) {}
+      : lane_(lane), load_(load), sampling_(lane.stage->nodes()) {
+    figures.all_that_fit = load.all_that_fit;
+  }
 
   Status call(std::int64_t serial) {
     if (serial == load_.warm_up && lane_.process != nullptr)
@@ -103,8 +105,10 @@ class LaneRun {
     auto verdict = read_verdict(*lane_.stage, *answer);
     if (!verdict) return tl::unexpected(verdict.error());
     const auto share = load_.share(serial);
-    if (auto status = lane_.judge->look(*call, *verdict, share); !status)
-      return tl::unexpected(status.error());
+    const Status sound = load_.all_that_fit
+                             ? lane_.judge->look_all(*call, *verdict, share, lane_.exact)
+                             : lane_.judge->look(*call, *verdict, share);
+    if (!sound) return tl::unexpected(sound.error());
     ++figures.answers;
     figures.body = call->body;
     figures.answer_size = answer->body.size();

@@ -47,7 +47,8 @@ struct FilterLoad {
   /// What goes on beside the calls; it has ended, and nothing of it is left, when the looks begin.
   std::function<void(FilterStage&)> beside;
   std::function<Status()> end_beside;
-  bool leave_out = true;  ///< every 16th call leaves out the node of the call before it
+  bool all_that_fit = false;  ///< the answer names all nodes that fit, and decides nothing
+  bool leave_out = true;      ///< every 16th call leaves out the node of the call before it
 };
 
 struct FilterFigures {
@@ -56,6 +57,7 @@ struct FilterFigures {
   std::uint64_t heap_requests = 0;        ///< between sending and answer
   std::int64_t answers = 0, exact = 0;    ///< that were looked at
   std::int64_t load_sum = 0;              ///< of the nodes that timed answers name, per mille
+  bool all_that_fit = false;              ///< what was looked for in the answers
   std::string body;                       ///< of the last call
   std::size_t answer_size = 0;
 };

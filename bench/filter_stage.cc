@@ -128,6 +128,7 @@ Result<FilterVerdict> read_verdict(const FilterStage& stage, const LoadClient::A
   const auto name = [&](std::string_view node) {
     ++verdict.named;
     verdict.node = stage.node_of(node);
+    verdict.all_named.push_back(verdict.node);
   };
   (*read)["NodeNames"].for_each_element([&](json::Value node) { name(node.string_or("")); });
   if (verdict.named == 0)

@@ -89,6 +89,7 @@ class FilterStage {
 struct FilterVerdict {
   std::int64_t node = -1;  ///< the one it names; -1: none
   std::size_t named = 0;   ///< how many it names
+  std::vector<std::int64_t> all_named;
   std::string error;
   std::vector<std::pair<std::int64_t, std::string>> refused;  ///< nodes with their reasons
 };

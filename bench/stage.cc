@@ -71,11 +71,7 @@ Result<Stage::Asking> Stage::next_pod() {
   }
   ++serial_;
   Asking asking{.name = fmt::format("asking-{}", serial_), .uid = {}, .filter_body = {}};
-  auto pod = cluster_->asking_pod(asking.name, {.memory = kPodMemory, .cores = kPodCores});
-  auto init = pod.containers.front();
-  init.kind = "init";
-  pod.containers.insert(pod.containers.begin(), static_cast<std::size_t>(options_.init_containers),
-                        init);
+  const auto pod = cluster_->asking_pod(asking.name, {.memory = kPodMemory, .cores = kPodCores});
   const auto made = api_->request("POST", kPods, cluster_->asking_pod_json(pod));
   if (made.status != 201) return fail(Code::kInternal, "create of a pod: " + made.body);
   json::Parser parser;

@@ -25,7 +25,6 @@ inline constexpr std::string_view kPods = "/api/v1/namespaces/default/pods";
 struct StageOptions {
   std::string program;  ///< "" = the one of this build tree
   std::int64_t nodes = 1000, pods_per_node = 4;
-  std::int64_t init_containers = 0;  ///< of every pod that asks, each as the container itself
   std::string node_policy = "binpack", device_policy = "spread";
 };
 
