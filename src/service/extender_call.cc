@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/free_memory.h"
 #include "obs/log.h"
 #include "service/trial.h"
 
@@ -15,6 +16,9 @@ void forget_details(k8s::Node& node) {
   node.allocatable = {};
   node.capacity = {};
 }
+
+/// What was read of so many whole nodes has been spread over the heap.
+constexpr std::size_t kManyNodes = 2000;
 
 constexpr std::size_t kPooledCalls = 16;
 constexpr std::size_t kLargestPooled =
@@ -44,8 +48,12 @@ FilterCallPool::Handle FilterCallPool::take() {
 
 void FilterCallPool::give_back(std::unique_ptr<FilterCall> call) {
   if (call->args.has_nodes || call->body.capacity() > kLargestPooled ||
-      call->text.capacity() > kLargestPooled)
+      call->text.capacity() > kLargestPooled) {
+    const bool huge = call->args.nodes.size() >= kManyNodes;
+    call.reset();
+    if (huge) return_free_memory();
     return;
+  }
   call->args.clear();
   call->result.clear();
   call->reader.reset();
