@@ -84,8 +84,7 @@ void Binder::fetch_pod(const JobPtr& job) {
                                     : admit(job);
                        }
                        if (pod.node == args.node) return succeed(job);
-                       job->active = true;  // nothing to reserve, nothing to lock: a plain Binding
-                       write_binding(job);
+                       start_plain(job);  // nothing to reserve, nothing to lock
                      });
 }
 
@@ -121,9 +120,7 @@ void Binder::admit(const JobPtr& job) {
   p_.books.extend_reservation(job->args.pod_uid, std::chrono::milliseconds(0));
   running_[job->args.pod_uid] = job;
   if (needs_lock(pod)) return enqueue(job);
-  job->active = true;
-  set_stage(*job, BindStage::kActive);
-  write_binding(job);
+  start_plain(job);
 }
 
 /// A second call for a pod whose bind is still here: the first one's client has given up, or two
@@ -204,8 +201,18 @@ void Binder::enqueue(const JobPtr& job) {
 
 void Binder::time_out(const JobPtr& job) {
   leave_queue(job);
-  p_.measures.lock_contention.increment();
+  const bool locked = p_.keeper.view(job->args.node).state == LockKeeper::State::kHeld;
+  const std::string waited = format_duration(
+      std::chrono::duration_cast<std::chrono::milliseconds>(p_.clock.mono() - job->arrived));
   p_.books.extend_reservation(job->args.pod_uid, std::chrono::milliseconds(0));
+  if (!locked && !shutting_down_ && places_taken_ >= options_.most_active) {
+    return fail_job(job,
+                    fmt::format("the API server takes binds too slowly: pod {} has waited {} "
+                                "for its turn behind others",
+                                pod_key(job->args), waited),
+                    false);
+  }
+  p_.measures.lock_contention.increment();
   fail_job(job,
            fmt::format("node {} has been locked within {}: node lock contention", job->args.node,
                        format_duration(options_.lock_timeout)),

@@ -56,6 +56,9 @@ class Binder {
     std::chrono::milliseconds lock_timeout{300'000};
     std::chrono::milliseconds retry_timeout{28'000};
     bool follow = false;  ///< kube-scheduler picks the node: what is held elsewhere moves (D12)
+    /// Binds between lock and answer at once; as many as the API client has calls on the wire. More
+    /// would wait in the client, where their time runs out and nothing can be taken back.
+    std::size_t most_active = 64;
   };
   Binder(Parts parts, Options options);
 
@@ -81,14 +84,21 @@ class Binder {
     MonoTime arrived{}, deadline{};
     std::uint64_t term = 0;  ///< of leadership: nothing is written for the job in another one
     std::string lock_value;
-    bool active = false;  ///< lock asked for, or binding under way: no way back by time or by a
-                          ///< client that hangs up
+    bool active = false;     ///< lock asked for, or binding under way: no way back by time or by a
+                             ///< client that hangs up
+    bool has_place = false;  ///< counted in places_taken_
     bool done = false;
   };
   using JobPtr = std::shared_ptr<Job>;
   struct Queue {
     std::deque<JobPtr> waiting;
     JobPtr active;
+    bool in_line = false;
+  };
+  /// Who goes on when a place is free: the head of a node's queue, or a bind that needs no lock.
+  struct Turn {
+    std::string node;
+    JobPtr plain;
   };
 
   void find_pod(const JobPtr& job);
@@ -101,6 +111,12 @@ class Binder {
   bool needs_lock(const PodRecord& pod) const;
   void enqueue(const JobPtr& job);
   void time_out(const JobPtr& job);
+  bool take_place(const JobPtr& job);
+  void give_place_back(const JobPtr& job);
+  void next_in_line();
+  void start_plain(const JobPtr& job);
+  void go_on_plain(const JobPtr& job);
+  void tend_line();
   bool clients_gone(const Job& job) const;
   void drop_gone(Queue& queue);
   bool recheck(const JobPtr& job);
@@ -121,6 +137,9 @@ class Binder {
   Options options_;
   std::unordered_map<std::string, Queue> queues_;    // by node
   std::unordered_map<std::string, JobPtr> running_;  // by pod uid: queued or active
+  std::deque<Turn> line_;                            // in the order they came
+  std::size_t places_taken_ = 0;
+  bool serving_line_ = false;
   bool shutting_down_ = false;
 };
 

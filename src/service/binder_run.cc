@@ -84,7 +84,10 @@ void Binder::pump(std::string name) {
     const bool own = lock && lock->has_owner() && lock->ns == job->args.pod_namespace &&
                      lock->name == job->args.pod_name;
     if (view.state == LockKeeper::State::kHeld && !own) return;
-    return take_lock(job, view);
+    if (take_place(job)) return take_lock(job, view);
+    if (!found->second.in_line) line_.push_back({.node = name, .plain = nullptr});
+    found->second.in_line = true;
+    return;
   }
 }
 
@@ -115,6 +118,7 @@ void Binder::lock_answered(const JobPtr& job, const LockKeeper::View& view, cons
   }
   // Somebody else was faster: back to the head of the queue.
   job->active = false;
+  give_place_back(job);
   set_stage(*job, BindStage::kQueued);
   Queue& queue = queues_[job->args.node];
   queue.active = nullptr;
@@ -216,6 +220,7 @@ void Binder::fail_job(const JobPtr& job, const std::string& problem, bool end_re
 
 void Binder::close(const JobPtr& job, const std::string& error) {
   job->done = true;
+  give_place_back(job);
   const auto running = running_.find(job->args.pod_uid);
   if (running != running_.end() && running->second == job) {
     running_.erase(running);
@@ -256,12 +261,16 @@ void Binder::tick() {
       if (p_.clock.mono() >= job->deadline) time_out(job);
     }
   }
+  tend_line();
 }
 
 void Binder::refuse_waiting(const std::string& why) {
   std::vector<JobPtr> waiting;
   for (auto& [node, queue] : queues_)
     waiting.insert(waiting.end(), queue.waiting.begin(), queue.waiting.end());
+  for (const Turn& turn : line_) {
+    if (turn.plain != nullptr && !turn.plain->done) waiting.push_back(turn.plain);
+  }
   for (const JobPtr& job : waiting) {
     leave_queue(job);
     close(job, why);
@@ -278,7 +287,10 @@ void Binder::shut_down() {
 std::size_t Binder::waiting() const {
   std::size_t sum = 0;
   for (const auto& [node, queue] : queues_) sum += queue.waiting.size();
-  return sum;
+  return sum +
+         static_cast<std::size_t>(std::count_if(line_.begin(), line_.end(), [](const Turn& turn) {
+           return turn.plain != nullptr && !turn.plain->done;
+         }));
 }
 
 std::size_t Binder::active() const {

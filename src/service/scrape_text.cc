@@ -238,7 +238,8 @@ void write_health(Page& page, const Rows& rows, const vendors::Vendors& vendors)
 
 void write_figures(Page& page, const ScrapeFigures& figures) {
   const auto count = [](std::size_t v) { return static_cast<double>(v); };
-  page.plain("tessera_bind_queue_length", "Binds that wait for the lock of their node.",
+  page.plain("tessera_bind_queue_length",
+             "Binds that wait for the lock of their node or for their turn.",
              count(figures.bind_waiting));
   page.plain("tessera_bind_active", "Binds between lock and answer.", count(figures.bind_active));
   page.plain("tessera_reservations", "Pods that hold devices and are not bound yet.",
