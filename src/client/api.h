@@ -22,8 +22,9 @@ struct ApiRequest {
   std::string path;  ///< "/api/v1/nodes/n1?…"
   std::string body;
   std::string content_type = "application/json";
-  std::chrono::milliseconds timeout{
-      10'000};  ///< from send() to the answer, waiting for the bucket and retries included
+  /// From send() to the answer, waiting for the bucket and retries included; but each attempt has
+  /// half of it on the wire, however long it has waited.
+  std::chrono::milliseconds timeout{10'000};
   bool low_priority = false;  ///< events and the like: own bucket, dropped when its queue is full
   bool retry_429 = true;      ///< false: a 429 is an answer, not a wish to be asked again
   /// Asked on the client's thread right before each attempt; false: not sent, the answer is the

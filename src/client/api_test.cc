@@ -206,6 +206,23 @@ TEST_F(ApiTest, DeadlineEndsASlowAnswer) {
   EXPECT_LT(since(start), milliseconds(5'000));
 }
 
+// Else an overloaded client sends each call with the rest of its time, breaks it off, and the
+// server has worked for nobody.
+TEST_F(ApiTest, WhatHasWaitedLongStillHasHalfOfItsTimeOnTheWire) {
+  TestServer server([](const SeenRequest& request, TestServer::Connection& c) {
+    std::this_thread::sleep_for(milliseconds(request.target == "/first" ? 2'400 : 900));
+    c.reply(200, "");
+  });
+  ApiClientOptions options = plain_options();
+  options.max_parallel = 1;
+  ApiClient client(at(server), options, metrics);
+  std::promise<ApiResponse> answered;
+  client.send({.path = "/first", .timeout = milliseconds(60'000)}, [](const ApiResponse&) {});
+  client.send({.path = "/second", .timeout = milliseconds(3'000)},
+              [&](ApiResponse response) { answered.set_value(std::move(response)); });
+  EXPECT_EQ(answered.get_future().get().error, "");
+}
+
 TEST_F(ApiTest, DefaultTimeoutReplacesTheRequestsOwn) {
   TestServer server([](const SeenRequest&, TestServer::Connection& c) { c.stall(); });
   ApiClientOptions options = plain_options();

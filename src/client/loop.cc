@@ -220,6 +220,8 @@ Status ApiClient::Impl::start(Call& call, MonoTime now) {
     return fail(Code::kUnavailable, "no longer wanted");
   const Result<const Secrets*> secrets = secrets_.current(now);
   if (!secrets) return tl::unexpected<Error>(secrets.error());
+  // What has waited long would be broken off right away, after the server has begun to work on it.
+  call.deadline = std::max(call.deadline, now + timeout_of(call.request) / 2);
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(call.deadline - now);
   const Transfer::Options options{options_.user_agent, std::max(left, std::chrono::milliseconds(1)),
                                   false};
