@@ -8,32 +8,22 @@
 #include "core/cluster.h"
 #include "core/place.h"
 #include "policies/registry.h"
+#include "sim/synthetic.h"
 
 namespace tessera::core::bench {
 
 inline constexpr std::uint32_t kCards = 8, kPodsPerNode = 4;
 
-inline std::string card_id(std::uint32_t node, std::uint32_t card) {
-  return "GPU-0a1b2c3d-0000-4000-8000-" + std::to_string(100'000 + node) + std::to_string(card);
+inline sim::SyntheticCards cards_of(std::uint32_t node) {
+  return {.model = node % 4 == 0 ? "Model A100-SXM4-80GB" : "Model H100 80GB HBM3",
+          .count = kCards};
 }
 
 inline NodeSpec node_spec(std::uint32_t n) {
   NodeSpec spec;
   spec.name = "node-" + std::to_string(10'000 + n);
   spec.offered = {true};
-  for (std::uint32_t c = 0; c < kCards; ++c) {
-    Device device;
-    device.id = card_id(n, c);
-    device.index = c;
-    device.slots = 10;
-    device.memory = {81'920};
-    device.cores = {100};
-    device.model = n % 4 == 0 ? "Model A100-SXM4-80GB" : "Model H100 80GB HBM3";
-    device.numa = c / 4;
-    device.healthy = true;
-    device.vendor = {0};
-    spec.devices.push_back(std::move(device));
-  }
+  spec.devices = sim::synthetic_cards(cards_of(n), n);
   return spec;
 }
 
@@ -52,12 +42,12 @@ inline Cluster cluster_of(std::uint32_t nodes, bool different = false) {
   Cluster cluster{VendorTable(1)};
   for (std::uint32_t n = 0; n < nodes; ++n) cluster.set_node(node_spec(n));
   for (std::uint32_t n = 0; n < nodes; ++n) {
+    const std::vector<Device> cards = sim::synthetic_cards(cards_of(n), n);
     for (std::uint32_t p = 0; p < kPodsPerNode; ++p) {
       Allocation allocation;
       allocation.node = "node-" + std::to_string(10'000 + n);
       allocation.kinds = {PositionKind::kApp};
-      allocation.grants = {
-          {0, {0}, card_id(n, (n + p * 3) % kCards), {2000 + 500 * (n % 7)}, {10}}};
+      allocation.grants = {{0, {0}, cards[(n + p * 3) % kCards].id, {2000 + 500 * (n % 7)}, {10}}};
       if (different) allocation.grants[0].memory = {2000 + n * kPodsPerNode + p};
       cluster.confirm({"pod-" + std::to_string(n) + "-" + std::to_string(p)}, allocation);
     }
