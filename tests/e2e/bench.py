@@ -28,8 +28,6 @@ def report(title, cluster, begin, pods):
     calls, _ = bench_audit.calls_of(cluster.folder / "audit.log")
     created = bench_audit.created(calls)
     bound = bench_audit.bound_at(cluster, calls, pods)
-    if len(bound) < pods:
-        bench_stuck.explain(cluster)
     if not bound:
         sys.exit("no pod was bound")
     latencies = [bound[n] - created[n] for n in bound if n in created]
@@ -75,7 +73,8 @@ def measure(title, nodes, pods, delay_ms, policy, flags=(), limit=180, hold=Fals
                 time.sleep(2)
                 begin = time.time()
                 scheduler.send_signal(signal.SIGCONT)
-            bench_audit.wait_until_bound(cluster, pods, limit)
+            if not bench_audit.wait_until_bound(cluster, pods, limit):
+                bench_stuck.explain(cluster)
             time.sleep(0.5)
             cluster.processes["agents"].send_signal(signal.SIGCONT)
             report(title, cluster, begin, pods)
