@@ -30,6 +30,9 @@ struct ApiRequest {
   /// Asked on the client's thread right before each attempt; false: not sent, the answer is the
   /// error "no longer wanted". Empty: always. For writes whose right may end while they wait.
   std::function<bool()> still_wanted;
+  /// Takes the body of a 2xx answer as it comes in, on the client's thread; the answer's own is
+  /// empty then. An answer that breaks off has been told in part.
+  std::function<void(std::string_view chunk)> on_body;
 };
 
 struct ApiResponse {
@@ -50,13 +53,13 @@ struct ApiClientOptions {
   std::size_t max_parallel = 64;  ///< ordinary calls on the wire at once
   double low_qps = 20, low_burst = 50;
   std::size_t low_parallel = 4, low_queue = 1000;
+  /// Low-priority calls start together, so far apart at least; 0 = each as soon as it may.
+  std::chrono::milliseconds low_beat{0};
+  bool background = false;  ///< the client's thread gives way to all others of the machine
 };
 
 class ApiClient {
  public:
-  /// Low-priority calls start together, so far apart at least; 0 = each as soon as it may.
-  std::chrono::milliseconds low_beat{0};
-  bool background = false;  ///< the client's thread gives way to all others of the machine
   ApiClient(Credentials credentials, ApiClientOptions options, obs::Metrics& metrics);
   ~ApiClient();  ///< ends the thread; callbacks of calls still open are not run. Not from a
                  ///< callback

@@ -228,6 +228,12 @@ Status ApiClient::Impl::start(Call& call, MonoTime now) {
   call.transfer =
       std::make_unique<Transfer>(call.request, secrets_.credentials(), **secrets, options);
   call.transfer->set_tag(static_cast<Exchange*>(&call));
+  if (call.request.on_body) {
+    call.transfer->on_chunk = [&call](std::string_view chunk) {
+      call.request.on_body(chunk);
+      return true;
+    };
+  }
   call.started = now;
   if (curl_multi_add_handle(static_cast<CURLM*>(multi_), call.transfer->easy()) != CURLM_OK) {
     return fail(Code::kInternal, "cannot start the transfer");

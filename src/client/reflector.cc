@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "client/backoff.h"
+#include "client/list_items.h"
 
 namespace tessera::client {
 namespace {
@@ -40,6 +41,17 @@ std::string escape_query(std::string_view text) {
 
 MonoTime now_mono() { return std::chrono::steady_clock::now(); }
 
+/// A page of a list on its way. Its head names the next one, which is asked for at once: the server
+/// makes it while this one is read.
+struct Page {
+  std::string token;  ///< it was asked for with; "" = the first
+  ListItems text;
+  std::string bad_item;  ///< why an item is no JSON
+  bool head_known = false;
+  bool next_asked = false;
+};
+using PagePtr = std::shared_ptr<Page>;
+
 }  // namespace
 
 struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
@@ -61,10 +73,14 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
 
   void begin_list();
   void list_now();
-  void request_page();
-  void on_page(ApiResponse response);
-  void on_list_failed(const ApiResponse& response);
-  void finish_list(std::string_view version);
+  void request_page(const std::string& token);
+  void on_chunk(Page& page, std::string_view chunk);
+  void read_head(Page& page);
+  void on_item(Page& page, std::string& text);
+  void on_page(Page& page, const ApiResponse& response);
+  void on_list_failed(const Page& page, const ApiResponse& response);
+  void begin_again(milliseconds pause);
+  void finish_list();
   void begin_watch();
   void on_line(std::string_view line);
   void on_error_event(json::Value object);
@@ -82,11 +98,14 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   bool stopped = false;
 
   json::Parser parser;
+  std::string text;  // memory of what is parsed
   Jitter jitter;
   Backoff connect_backoff;  // the server does not answer
   Backoff list_backoff;     // what it answers forces a new list
   MonoTime last_forced_list{};
-  std::string continue_token, version;
+  std::string version;
+  std::size_t open_pages = 0;  // of the list under way
+  std::string list_version;    // of its last page, once that is here
   bool listed_once = false;
   std::uint64_t round = 0;  // of lists: what an earlier one has asked for or planned is void
   int expired_pages = 0;    // lists in a row that broke off with 410
@@ -119,9 +138,10 @@ std::string Reflector::Impl::url(std::string_view more) const {
 
 void Reflector::Impl::begin_list() {
   ++round;
-  continue_token.clear();
+  open_pages = 0;
+  list_version.clear();
   if (handlers.on_list_begin) handlers.on_list_begin();
-  if (!stopped) request_page();
+  if (!stopped) request_page("");
 }
 
 /// Whatever is under way, a list or a watch, ends for a list that begins now.
@@ -130,56 +150,107 @@ void Reflector::Impl::list_now() {
   begin_list();
 }
 
-void Reflector::Impl::request_page() {
+void Reflector::Impl::request_page(const std::string& token) {
+  const auto page = std::make_shared<Page>();
+  page->token = token;
+  page->text.begin();
+  ++open_pages;
   ApiRequest request;
   std::string more = expired_pages < 2 ? fmt::format("limit={}", options.page_size) : "";
-  if (!continue_token.empty()) more += "&continue=" + escape_query(continue_token);
+  if (!token.empty()) more += "&continue=" + escape_query(token);
   request.path = url(more);
   request.timeout = kListTimeout;
-  client.send(std::move(request), guarded([asked = round](Impl& self, ApiResponse response) {
-                if (self.round == asked) self.on_page(std::move(response));
+  request.on_body = guarded([asked = round, page](Impl& self, std::string_view chunk) {
+    if (self.round == asked) self.on_chunk(*page, chunk);
+  });
+  client.send(std::move(request),
+              guarded([asked = round, page](Impl& self, const ApiResponse& response) {
+                if (self.round == asked) self.on_page(*page, response);
               }));
 }
 
-void Reflector::Impl::on_page(ApiResponse response) {
-  if (!response.ok()) return on_list_failed(response);
-  const Result<json::Value> page = parser.parse(std::move(response.body));
-  const json::Value meta = page ? (*page)["metadata"] : json::Value();
-  const json::Value items = page ? (*page)["items"] : json::Value();
-  const std::string list_version(meta["resourceVersion"].string_or(""));
+/// Item by item as they come in: a page of nodes is some megabytes, and a tape of it twice as much.
+void Reflector::Impl::on_chunk(Page& page, std::string_view chunk) {
+  page.text.feed(chunk, [this, &page, asked = round](std::string& item) {
+    if (stopped || round != asked) return;
+    if (!std::exchange(page.head_known, true)) read_head(page);
+    on_item(page, item);
+  });
+}
+
+/// An API server writes the metadata before the items. Where they come later, on_page asks.
+void Reflector::Impl::read_head(Page& page) {
+  text.assign(page.text.envelope()).append("]}");
+  const Result<json::Value> head = parser.parse_in_place(text);
+  if (!head) return;
+  const json::Value meta = (*head)["metadata"];
   const std::string next(meta["continue"].string_or(""));
-  if (!page || list_version.empty() ||
-      (items.kind() != json::Kind::kArray && !items.is_null_or_missing())) {
-    report(fmt::format(
-        "list of {}: {}", options.path,
-        page ? "not a list with metadata.resourceVersion and items" : page.error().what));
-    return later(list_backoff.next(jitter), &Impl::begin_list);
+  // Two under way keep the server busy; more would only fill its memory and the socket's.
+  if (next.empty() || open_pages > 1 || meta["resourceVersion"].string_or("").empty()) return;
+  page.next_asked = true;
+  request_page(next);
+}
+
+void Reflector::Impl::on_item(Page& page, std::string& item_text) {
+  if (!page.bad_item.empty()) return;
+  const Result<json::Value> item = parser.parse_in_place(item_text);
+  if (!item) {
+    page.bad_item = item.error().what;
+  } else if (handlers.on_object) {
+    handlers.on_object(*item);
   }
+}
+
+void Reflector::Impl::on_page(Page& page, const ApiResponse& response) {
+  --open_pages;
+  if (!response.ok()) return on_list_failed(page, response);
+  const Result<json::Value> envelope = parser.parse_in_place(page.text.envelope());
+  const json::Value meta = envelope ? (*envelope)["metadata"] : json::Value();
+  const json::Value items = envelope ? (*envelope)["items"] : json::Value();
+  const std::string own_version(meta["resourceVersion"].string_or(""));
+  const std::string next(meta["continue"].string_or(""));
+  std::string why = page.text.problem().empty() ? page.bad_item : page.text.problem();
+  if (why.empty() && !envelope) why = envelope.error().what;
+  const bool listed = items.kind() == json::Kind::kArray || items.is_null_or_missing();
+  if (why.empty() && (own_version.empty() || !listed))
+    why = "not a list with metadata.resourceVersion and items";
+  if (!why.empty()) {
+    report(fmt::format("list of {}: {}", options.path, why));
+    return begin_again(list_backoff.next(jitter));
+  }
+  // Nobody writes the key in a way that only a parser reads; if somebody does, all items are here.
   items.for_each_element([this](json::Value item) {
     if (!stopped && handlers.on_object) handlers.on_object(item);
   });
   if (stopped) return;
-  if (next.empty()) return finish_list(list_version);
-  continue_token = next;
-  request_page();
+  if (next.empty())
+    list_version = own_version;
+  else if (!page.next_asked)
+    request_page(next);
+  if (open_pages == 0 && !list_version.empty()) finish_list();
 }
 
-void Reflector::Impl::on_list_failed(const ApiResponse& response) {
+void Reflector::Impl::on_list_failed(const Page& page, const ApiResponse& response) {
   report(fmt::format("list of {}: {}", options.path, response.message()));
   if (handlers.on_list_refused) handlers.on_list_refused(response.status);
   if (stopped) return;
-  if (response.status == 410 && !continue_token.empty()) {
+  if (response.status == 410 && !page.token.empty()) {
     // The snapshot that the pages come from was compacted away. After the second time in a row ask
     // for all at once.
     ++expired_pages;
-    return later(list_backoff.next(jitter), &Impl::begin_list);
+    return begin_again(list_backoff.next(jitter));
   }
-  const milliseconds own = connect_backoff.next(jitter);
-  later(std::max(own, response.retry_after), &Impl::begin_list);
+  begin_again(std::max(connect_backoff.next(jitter), response.retry_after));
 }
 
-void Reflector::Impl::finish_list(std::string_view list_version) {
-  version = list_version;
+/// What else is under way of this list is void from now on.
+void Reflector::Impl::begin_again(milliseconds pause) {
+  ++round;
+  later(pause, &Impl::begin_list);
+}
+
+void Reflector::Impl::finish_list() {
+  version = std::exchange(list_version, {});
   expired_pages = 0;
   connect_backoff.reset();
   if (handlers.on_list_end) handlers.on_list_end(!std::exchange(listed_once, true));
@@ -206,7 +277,8 @@ void Reflector::Impl::begin_watch() {
 }
 
 void Reflector::Impl::on_line(std::string_view line) {
-  const Result<json::Value> event = parser.parse(line);
+  text.assign(line);
+  const Result<json::Value> event = parser.parse_in_place(text);
   const std::string_view type = event ? (*event)["type"].string_or("") : "";
   const json::Value object = event ? (*event)["object"] : json::Value();
   if (type == "ERROR") return on_error_event(object);

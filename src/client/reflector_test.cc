@@ -1,10 +1,12 @@
 #include "client/reflector.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "client/reflector_test_fixture.h"
 
@@ -173,7 +175,68 @@ TEST_F(ReflectorTest, HandlerMayStopItsReflector) {
   ASSERT_TRUE(fresh.steps.wait_for(2));
   std::this_thread::sleep_for(milliseconds(50));
   EXPECT_THAT(fresh.steps.all(), ElementsAre("begin", "+a"));
-  EXPECT_EQ(plain.seen().size(), 1U);
+  // The next page was asked for before the first object of this one was shown; nothing after it.
+  EXPECT_LE(plain.seen().size(), 2U);
+  EXPECT_EQ(plain.count("watch=true"), 0U);
+}
+
+TEST_F(ReflectorTest, TheNextPageIsAskedForWhileOneComesIn) {
+  std::atomic<bool> next_asked = false;
+  run(
+      [&](const SeenRequest& r, Connection& c) {
+        if (r.is_watch()) return c.stall();
+        if (r.target.find("continue=more") != std::string::npos) {
+          next_asked = true;
+          return c.reply(200, page(10, object("c", 3)));
+        }
+        const std::string whole = page(10, object("a", 1) + "," + object("b", 2), "more");
+        const std::size_t cut = whole.find(R"({"metadata":{"name":"b")");
+        c.begin_chunks();
+        c.chunk(whole.substr(0, cut));
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (!next_asked && std::chrono::steady_clock::now() < end)
+          std::this_thread::sleep_for(milliseconds(1));
+        EXPECT_TRUE(next_asked) << "only after the end of the page before";
+        c.chunk(whole.substr(cut));
+        c.end_chunks();
+      },
+      5);
+  std::vector<std::string> steps = journal.steps.all();
+  ASSERT_EQ(steps.size(), 5u);
+  EXPECT_EQ(steps.front(), "begin");
+  EXPECT_EQ(steps.back(), "end(first)") << "not before both pages have ended";
+  std::sort(steps.begin(), steps.end());
+  EXPECT_THAT(steps, ElementsAre("+a", "+b", "+c", "begin", "end(first)"));
+}
+
+TEST_F(ReflectorTest, MetadataMayComeBehindTheItems) {
+  run(
+      [&](const SeenRequest& r, Connection& c) {
+        if (r.is_watch()) return c.stall();
+        if (r.target.find("continue=more") != std::string::npos)
+          return c.reply(200, page(10, object("c", 3)));
+        c.reply(200, R"({"items":[)" + object("a", 1) +
+                         R"(],"metadata":{"resourceVersion":"10","continue":"more"}})");
+      },
+      4);
+  EXPECT_THAT(journal.steps.all(), ElementsAre("begin", "+a", "+c", "end(first)"));
+}
+
+TEST_F(ReflectorTest, APageThatFailsMakesTheOtherOneVoid) {
+  std::atomic<int> lists = 0;
+  run(
+      [&](const SeenRequest& r, Connection& c) {
+        if (r.is_watch()) return c.stall();
+        if (r.target.find("continue=") != std::string::npos) return c.reply(500, "{}");
+        if (++lists > 1) return c.reply(200, page(11, object("x", 4)));
+        c.begin_chunks();
+        c.chunk(page(10, object("a", 1) + ",", "more").substr(0, 150));
+        c.stall(milliseconds(200));
+        c.cut();
+      },
+      5);
+  EXPECT_EQ(journal.steps.all().back(), "end(first)");
+  EXPECT_EQ(lists, 2) << "one new list, although both pages have failed";
 }
 
 }  // namespace
