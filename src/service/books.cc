@@ -65,8 +65,16 @@ bool Books::release(const std::string& uid) {
 
 // ---- pods
 
-void Books::index_name(const PodRecord& pod) {
-  by_name_[key_of(pod.fact.ns, pod.fact.name)] = pod.fact.uid;
+void Books::index_name(PodRecord& pod) {
+  if (const auto found = by_name_.find(Name{pod.fact.ns, pod.fact.name}); found != by_name_.end())
+    by_name_.erase(found);
+  by_name_.insert(&pod);
+}
+
+/// Before the record goes or its name changes: the index reads the name in the record.
+void Books::forget_name(PodRecord& pod) {
+  const auto found = by_name_.find(Name{pod.fact.ns, pod.fact.name});
+  if (found != by_name_.end() && *found == &pod) by_name_.erase(found);
 }
 
 PodRecord& Books::note_pod(const std::string& ns, const std::string& name, const std::string& uid) {
@@ -90,14 +98,12 @@ void Books::apply(PodFact fact) {
   if (known != pods_.end() && known->second.seen && fact.version != 0 &&
       fact.version < known->second.fact.version)
     return;
-  auto [entry, is_new] = pods_.try_emplace(fact.uid);
-  PodRecord& pod = entry->second;
+  PodRecord& pod = pods_[fact.uid];
   // A pod that we bound stays bound although an older picture of it is still on its way.
   if (fact.node.empty() && !pod.fact.node.empty()) fact.node = pod.fact.node;
   pod.seen = true;
   pod.touched = clock_.mono();
   settle(pod, fact);
-  if (is_new) index_name(pod);
   if (on_pod_change) on_pod_change(pod);
 }
 
@@ -115,7 +121,10 @@ void Books::settle(PodRecord& pod, PodFact& fact) {
   }
   fact.request.reset();
   fact.allocation.reset();
+  const bool renamed = pod.fact.name != fact.name || pod.fact.ns != fact.ns;
+  if (renamed) forget_name(pod);
   pod.fact = std::move(fact);
+  if (renamed) index_name(pod);
 }
 
 void Books::settle_unbound(PodRecord& pod, PodFact& fact, bool condition_is_new) {
@@ -191,15 +200,14 @@ void Books::remove_pod(std::string uid) {
 void Books::erase_record(const std::string& uid) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
-  PodRecord gone = std::move(found->second);
+  forget_name(found->second);
+  const PodRecord gone = std::move(found->second);
   pods_.erase(found);
-  const auto name = by_name_.find(key_of(gone.fact.ns, gone.fact.name));
-  if (name != by_name_.end() && name->second == uid) by_name_.erase(name);
   if (on_pod_change) on_pod_change(gone);
 }
 
 void Books::pods_listed(const std::unordered_set<std::string>& uids, MonoTime begin,
-                        const std::unordered_set<std::string>& others) {
+                        const UidHashes& others) {
   std::vector<std::string> gone;
   for (const auto& [uid, pod] : pods_) {
     if (pod.touched < begin && !uids.contains(uid)) gone.push_back(uid);
@@ -221,8 +229,8 @@ PodRecord* Books::pod(const std::string& uid) {
 }
 
 PodRecord* Books::pod_by_name(std::string_view ns, std::string_view name) {
-  const auto found = by_name_.find(key_of(ns, name));
-  return found == by_name_.end() ? nullptr : pod(found->second);
+  const auto found = by_name_.find(Name{ns, name});
+  return found == by_name_.end() ? nullptr : *found;
 }
 
 // ---- reservations

@@ -4,6 +4,7 @@
 /// state thread.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -25,10 +26,10 @@ namespace tessera::service {
 enum class BindStage : std::uint8_t { kNone, kQueued, kActive };
 
 struct PodRecord {
-  PodFact fact;        ///< request and allocation are moved out of it
-  bool seen = false;   ///< a watch has shown it; else only a filter or bind call named it
-  MonoTime touched{};  ///< last news
-  std::optional<core::Request> request;  ///< while not bound
+  PodFact fact;                  ///< request and allocation are moved out of it
+  bool seen = false;             ///< a watch has shown it; else only a filter or bind call named it
+  MonoTime touched{};            ///< last news
+  Boxed<core::Request> request;  ///< while not bound
   WallTime reserved_at{};
   BindStage stage = BindStage::kNone;
   std::string bind_node;  ///< while stage is not kNone
@@ -45,6 +46,21 @@ struct NodeRecord {
   NodeFact fact;  ///< spec is moved into the cluster
   NodeId id;
   MonoTime touched{};
+};
+
+/// Uids by their hashes, sorted: eight bytes each where nine of ten pods of a cluster are only
+/// counted. Two that share a hash are taken for the same.
+class UidHashes {
+ public:
+  void insert(std::string_view uid) { hashes_.push_back(std::hash<std::string_view>{}(uid)); }
+  /// Between insert() and contains().
+  void sort() { std::sort(hashes_.begin(), hashes_.end()); }
+  bool contains(std::string_view uid) const {
+    return std::binary_search(hashes_.begin(), hashes_.end(), std::hash<std::string_view>{}(uid));
+  }
+
+ private:
+  std::vector<std::size_t> hashes_;
 };
 
 class Books {
@@ -66,7 +82,7 @@ class Books {
   /// `others` are pods that ask for no device: one that did so by an earlier configuration is
   /// dropped, not deleted.
   void pods_listed(const std::unordered_set<std::string>& uids, MonoTime begin,
-                   const std::unordered_set<std::string>& others = {});
+                   const UidHashes& others = {});
   void apply(QuotaFact fact);
   void remove_quota(const std::string& ns, const std::string& name, std::uint64_t version);
   void quotas_listed(const std::unordered_set<std::string>& keys, MonoTime begin);  ///< "ns/name"
@@ -128,6 +144,27 @@ class Books {
   std::function<void(std::string_view node, std::string_view ns)> on_room;
 
  private:
+  struct Name {
+    std::string_view ns, name;
+  };
+  struct NameHash {
+    using is_transparent = void;
+    std::size_t operator()(const Name& name) const {
+      const std::hash<std::string_view> hash;
+      return hash(name.name) * 31 + hash(name.ns);
+    }
+    std::size_t operator()(const PodRecord* pod) const {
+      return (*this)(Name{pod->fact.ns, pod->fact.name});
+    }
+  };
+  struct SameName {
+    using is_transparent = void;
+    static Name name(const PodRecord* pod) { return {pod->fact.ns, pod->fact.name}; }
+    static const Name& name(const Name& name) { return name; }
+    bool operator()(const auto& a, const auto& b) const {
+      return name(a).ns == name(b).ns && name(a).name == name(b).name;
+    }
+  };
   bool outdated(std::uint64_t generation) const {
     return generation != 0 && generation < generation_;
   }
@@ -140,13 +177,14 @@ class Books {
   void settle_bound(PodRecord& pod, PodFact& fact);
   void report_problem(const PodFact& fact, const std::string& before);
   void forget(const std::string& uid);
-  void index_name(const PodRecord& pod);
+  void index_name(PodRecord& pod);
+  void forget_name(PodRecord& pod);
 
   core::Cluster cluster_;
   const Clock& clock_;
   std::chrono::milliseconds ttl_, tentative_ttl_;
-  std::unordered_map<std::string, PodRecord> pods_;       // by uid
-  std::unordered_map<std::string, std::string> by_name_;  // "ns/name" -> uid of the latest
+  std::unordered_map<std::string, PodRecord> pods_;             // by uid
+  std::unordered_set<PodRecord*, NameHash, SameName> by_name_;  // the latest of a name
   std::unordered_map<std::string, NodeRecord> nodes_;
   std::unordered_set<std::string> locked_nodes_;
   std::unordered_map<std::string, QuotaRecord> quotas_;  // by "ns/name"

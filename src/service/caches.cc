@@ -146,6 +146,7 @@ void Caches::list_begins(Source& source) {
 void Caches::list_ends(Kind kind) {
   auto list = std::make_shared<Listing>(std::move(sources_[kind].listing));
   sources_[kind].listing = {};
+  list->others.sort();
   if (sources_[kind].forbidden.exchange(false))
     log::info(fmt::format("{} can be read now", sources_[kind].what));
   if (kind == kQuotas) quota_watch_.set(1);
@@ -195,9 +196,15 @@ void Caches::undecodable(Source& source, std::string_view name, const Error& err
 
 void Caches::pod_object(json::Value object) {
   Source& source = sources_[kPods];
-  Result<PodFact> fact = live_.get()->read_pod(object);
+  const std::shared_ptr<const FactReader> reader = live_.get();
+  if (!reader->may_ask_devices(object)) {  // most pods of a cluster end here
+    if (source.listing.running)
+      source.listing.others.insert(object["metadata"]["uid"].string_or(""));
+    return;
+  }
+  Result<PodFact> fact = reader->read_pod(object);
   if (!fact) return undecodable(source, shown_name(object), fact.error());
-  if (!fact->asks_devices) {  // most pods of a cluster end here
+  if (!fact->asks_devices) {
     if (source.listing.running) source.listing.others.insert(fact->uid);
     return;
   }
@@ -208,7 +215,9 @@ void Caches::pod_object(json::Value object) {
 }
 
 void Caches::pod_deleted(json::Value object) {
-  const Result<PodFact> fact = live_.get()->read_pod(object);
+  const std::shared_ptr<const FactReader> reader = live_.get();
+  if (!reader->may_ask_devices(object)) return;
+  const Result<PodFact> fact = reader->read_pod(object);
   if (fact && !fact->asks_devices) return;
   const std::string uid(object["metadata"]["uid"].string_or(""));
   if (uid.empty()) return;

@@ -66,7 +66,7 @@ class Caches {
     MonoTime begin{};
     std::uint64_t round = 0;
     Names named;
-    Names others;  ///< pods without devices
+    UidHashes others;  ///< pods without devices
   };
   struct Source {
     std::string what;  ///< "pods"

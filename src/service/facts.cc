@@ -108,6 +108,13 @@ FactReader::FactReader(std::shared_ptr<const vendors::Vendors> vendors,
   keep_.label = [inner = keep_.label, own = defaults_.priority_label](std::string_view key) {
     return key == own || !inner || inner(key);
   };
+  k8s::Pod nothing_named;
+  nothing_named.containers.resize(1);
+  asks_by_names_ = keep_.resource && !vendors_->asks_devices(nothing_named);
+}
+
+bool FactReader::may_ask_devices(json::Value object) const {
+  return !asks_by_names_ || k8s::names_resource(object, keep_.resource);
 }
 
 Result<PodFact> FactReader::read_pod(json::Value object) const {
