@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "apps/files.h"
+#include "apps/memory.h"
 #include "apps/process.h"
 #include "apps/signals.h"
 #include "apps/table.h"
@@ -82,6 +83,7 @@ std::string or_dash(const std::string& text) { return text.empty() ? "-" : text;
 }  // namespace
 
 int run_serve(const CommandLine& line) {
+  limit_heap();
   set_verbosity(line.verbosity);
   service::ServeOptions options = line.serve;
   Result<std::string> yaml = read_device_config(line.device_config_file);
@@ -99,6 +101,7 @@ int run_serve(const CommandLine& line) {
       service::Server::start(options, *credentials, clock);
   if (!server) return complain(server.error().what);
   announce(line, **server);
+  const MemoryTrimmer trimmer([&server] { return (*server)->ready(); });
   serve_until_told(**server);
   (*server)->stop();
   return 0;
