@@ -114,15 +114,15 @@ void wait_quiet(const ChildProcess& child) {
 }
 
 Result<std::int64_t> check_books(const LargeServer& server, const LargeClusterOptions& cluster) {
-  const auto end = SteadyClock::now() + 60s;
+  const auto end = SteadyClock::now() + 180s;
   std::string wrong;
   while (SteadyClock::now() < end) {
     auto client = LoadClient::connect(server.metrics_port);
     if (!client) return tl::unexpected(client.error());
     const auto page = (*client)->exchange(get("/metrics"));
-    if (!page) return tl::unexpected(page.error());
     std::int64_t cards = 0;
-    wrong = fault_of(page->body, cluster, cards);
+    // A page of so many cards takes its time where others want the processor too.
+    wrong = page ? fault_of(page->body, cluster, cards) : page.error().what;
     if (wrong.empty()) return cards;
     std::this_thread::sleep_for(1s);
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <vector>
 
 #include "large_server.h"
@@ -29,6 +30,8 @@ Result<Start> start_once(const LargeCluster& cluster, const LargeClusterOptions&
   wait_quiet(*server->child);
   start.rss = memory_mb(*server->child, "VmRSS");
   start.peak = memory_mb(*server->child, "VmHWM");
+  fmt::print(stderr, "ready: {:.2f} s, {:.2f} s of processor, {:.1f} MB, {:.1f} MB at most\n",
+             start.seconds, start.cpu, start.rss, start.peak);
   const auto cards = check_books(*server, sizes);
   if (!cards) return tl::unexpected(cards.error());
   start.cards = *cards;
