@@ -37,17 +37,17 @@ Result<Row> LiveRun::round(const Round& round) {
   const auto floor = two_calls_ms();
   if (!floor) return tl::unexpected(floor.error());
   if (const auto before = cluster_->api_calls(); !before) return tl::unexpected(before.error());
-  const double cpu = served_.child->cpu_seconds();
+  const auto cpu = served_.child->processor_time();
   auto result = run_closed_loop({served_.port, round.in_flight, cluster_->names()}, *pods);
   if (!result) return tl::unexpected(result.error());
-  const double spent = served_.child->cpu_seconds() - cpu;
+  const std::chrono::duration<double> spent = served_.child->processor_time() - cpu;
   const auto calls = cluster_->api_calls();
   if (!calls) return tl::unexpected(calls.error());
   pods_.insert(pods_.end(), pods->begin(), pods->end());
   nodes_.merge(result->nodes);
   if (Status status = check(round); !status) return tl::unexpected(status.error());
   Row row(round.what);
-  fill(row, *result, *calls, spent);
+  fill(row, *result, *calls, spent.count());
   row.add(kFloorP50, *floor);
   row.checked(static_cast<std::int64_t>(pods_.size()),
               "each pod bound where the filter said, with what it asked for; no card over its "

@@ -81,7 +81,7 @@ struct Measured {
 
 Result<Measured> drive(const Webhook& webhook, ReviewedPod pod, const Load& load,
                        const HeapCounter* heap) {
-  double cpu = 0;
+  std::chrono::nanoseconds cpu{0};
   std::uint64_t asked = 0;
   AnswerCheck check(pod, kReviews);
   TlsLoadOptions options{.port = webhook.port,
@@ -91,14 +91,15 @@ Result<Measured> drive(const Webhook& webhook, ReviewedPod pod, const Load& load
                          .requests = reviews_of(pod)};
   options.check = [&check](std::string_view body) { return check(body); };
   options.warmed_up = [&] {
-    cpu = webhook.child->cpu_seconds();
+    cpu = webhook.child->processor_time();
     asked = heap != nullptr ? heap->count() : 0;
   };
   auto found = run_tls_load(options);
   if (!found) return tl::unexpected(found.error());
   Measured measured{.load = std::move(*found)};
   const auto calls = static_cast<double>(load.calls);
-  measured.cpu_us = (webhook.child->cpu_seconds() - cpu) / calls * 1e6;
+  measured.cpu_us =
+      static_cast<double>((webhook.child->processor_time() - cpu).count()) / calls / 1e3;
   if (heap != nullptr) measured.heap = static_cast<double>(heap->count() - asked) / calls;
   return measured;
 }
