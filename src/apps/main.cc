@@ -8,9 +8,11 @@
 #include "apps/command_line.h"
 #include "apps/commands.h"
 #include "apps/signals.h"
+#include "base/free_memory.h"
 
 int main(int argc, char** argv) {
   using namespace tessera::apps;
+  tessera::map_large_blocks();
   block_signals();
   const std::string program = argc > 0 ? argv[0] : "tessera";
   std::vector<std::string> arguments;

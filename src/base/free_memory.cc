@@ -7,6 +7,14 @@
 
 namespace tessera {
 
+void map_large_blocks() {
+#ifdef __GLIBC__
+  // One is as good as none without the other: setting either ends the automatism for both.
+  mallopt(M_MMAP_THRESHOLD, 4 << 20);
+  mallopt(M_TRIM_THRESHOLD, 4 << 20);
+#endif
+}
+
 void return_free_memory() {
 #ifdef __GLIBC__
   malloc_trim(0);
