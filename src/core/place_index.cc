@@ -25,6 +25,7 @@ struct PlaceIndex::Impl {
   Figures figures;
 
   PlaceRows& rows_for(const Cluster& cluster, const Request& request);
+  bool crowded() const;
   void drop_idle();
   bool must_be_plain(const Cluster& cluster, const Request& request, const PlaceRows& rows) const;
 };
@@ -126,7 +127,7 @@ PlaceRows& PlaceIndex::Impl::rows_for(const Cluster& cluster, const Request& req
   write_class_key(request, key);
   auto found = classes.find(key);
   if (found == classes.end()) {
-    if (classes.size() >= std::max<std::size_t>(options.classes, 1)) drop_idle();
+    while (crowded()) drop_idle();
     auto fresh = std::make_unique<PlaceRows>(cluster, class_of(request), ++figures.classes_made);
     found = classes.emplace(key, std::move(fresh)).first;
   }
@@ -135,16 +136,26 @@ PlaceRows& PlaceIndex::Impl::rows_for(const Cluster& cluster, const Request& req
   board.refresh(cluster);
   figures.rows_made +=
       rows.refresh(cluster, board, {options.threads, options.nodes_per_thread}, desk);
+  figures.fitted += desk.fitted;
   return rows;
 }
 
-/// Makes room for one more: everything that was not asked for in a long time goes, at least the one
-/// that was not asked for longest.
+/// No room for one more.
+bool PlaceIndex::Impl::crowded() const {
+  if (classes.empty()) return false;
+  if (classes.size() >= options.classes) return true;
+  std::size_t bytes = 0;
+  for (const auto& [text, rows] : classes) bytes += rows->bytes();
+  return bytes + bytes / classes.size() > options.memory;
+}
+
+/// Everything that was not asked for in a long time goes, or the one that was not asked for
+/// longest.
 void PlaceIndex::Impl::drop_idle() {
-  erase_if(classes, [this](const auto& entry) {
+  const std::size_t dropped = erase_if(classes, [this](const auto& entry) {
     return figures.asked - entry.second->asked > options.idle_asks;
   });
-  if (classes.size() < std::max<std::size_t>(options.classes, 1)) return;
+  if (dropped > 0) return;
   classes.erase(std::min_element(classes.begin(), classes.end(), [](const auto& a, const auto& b) {
     return a.second->asked < b.second->asked;
   }));
@@ -214,6 +225,9 @@ Outcome PlaceIndex::place(const Cluster& cluster, const Request& request,
   }
   const auto own = own_verdict(cluster, request);
   Outcome outcome;
+  const std::size_t fitting = count_common(rows.fitting(), candidates.words());
+  outcome.fitting.reserve(fitting);
+  outcome.rejected.reserve(candidates.ids().size() - std::min(fitting, candidates.ids().size()));
   std::optional<Best> best;
   for (std::uint32_t i = 0; i < candidates.ids().size(); ++i) {
     const NodeId id = candidates.ids()[i];

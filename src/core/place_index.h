@@ -25,6 +25,7 @@ class PlaceIndex {
  public:
   struct Options {
     std::size_t classes = 256;           ///< kept; the one not asked for longest goes first
+    std::size_t memory = 24U << 20U;     ///< for what is kept of all classes, in bytes, about
     std::uint64_t idle_asks = 20'000;    ///< a class not asked for within so many questions goes
     unsigned threads = 1;                ///< for many nodes that must be looked at again
     std::size_t nodes_per_thread = 512;  ///< fewer than two times this: one thread
@@ -58,6 +59,7 @@ class PlaceIndex {
     std::size_t classes = 0;
     std::uint64_t asked = 0, plain = 0;  ///< questions, and those decided plainly
     std::uint64_t rows_made = 0;         ///< verdicts worked out
+    std::uint64_t fitted = 0;            ///< nodes for which the fitter was needed
     std::uint64_t classes_made = 0;
   };
   Figures figures() const;

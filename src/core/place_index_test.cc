@@ -105,6 +105,17 @@ TEST_F(Index, TheClassAskedLongestAgoGoes) {
   EXPECT_EQ(index_.figures().classes_made, 7U);
 }
 
+TEST_F(Index, ClassesHaveSoMuchMemoryAndNoMore) {
+  PlaceIndex small({.memory = 200'000});
+  for (std::uint32_t i = 0; i < 60; ++i) {
+    EXPECT_TRUE(small.choose(cluster_, ask_of(i, 100 + i), candidates()).decision);
+    EXPECT_TRUE(small.choose(cluster_, ask_of(i, 100 + i), candidates()).decision);
+  }
+  EXPECT_EQ(small.figures().classes_made, 60U) << "the one just asked for stays";
+  EXPECT_GT(small.figures().classes, 2U);
+  EXPECT_LT(small.figures().classes, 20U) << "300 nodes, all different: 20 kB and more each";
+}
+
 TEST_F(Index, KeysWithoutNumberFallIntoFewBuckets) {
   class ByLabel final : public NodePolicy {
    public:

@@ -16,6 +16,8 @@ constexpr std::int64_t kWidestStep = std::int64_t{1} << 60;
 constexpr int kMostShift = 63;
 /// Distinct refusals and keys of a class; beyond it those that no row has any more are dropped.
 constexpr std::size_t kMostRejects = 4096, kMostKeys = 4096;
+/// When so many rows change, the buckets are made anew.
+constexpr std::size_t kManyRows = 512;
 
 std::size_t words_for(std::size_t bits) { return (bits + 63) / 64; }
 void set_bit(Words& words, std::uint32_t at) { words[at / 64] |= std::uint64_t{1} << (at % 64); }
@@ -49,6 +51,33 @@ std::size_t hash_of(const Reject& reject) {
   return static_cast<std::size_t>(hash);
 }
 
+/// Neither what vendors' own rules read of a node nor its cards' ids decide (card_board.h).
+bool same_for_alike(const Cluster& cluster, const Request& request) {
+  if (request.mode != ScoreMode::kCorrected) return false;
+  const DemandList list(request, cluster.rules());
+  return std::all_of(list.vendors.begin(), list.vendors.end(), [](const AskedVendor& vendor) {
+    const Constraints* constraints = vendor.constraints;
+    return vendor.rules.hooks == nullptr &&
+           (constraints == nullptr ||
+            (constraints->use_ids.empty() && constraints->nouse_ids.empty()));
+  });
+}
+
+std::uint64_t hash_of(const CardBoard::Row& row, std::span<const CardBoard::Card> cards) {
+  std::uint64_t hash = static_cast<std::uint64_t>(row.label_priority);
+  for (const CardBoard::Card& card : cards) {
+    hash = (hash ^ (std::uint64_t{card.state} << 32 | card.device)) * 0x9E3779B97F4A7C15ULL;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+bool alike(const CardBoard& board, const CardBoard::Row& a, const CardBoard::Row& b) {
+  const auto left = board.cards(a), right = board.cards(b);
+  return a.label_priority == b.label_priority && a.present == b.present && a.offers == b.offers &&
+         std::equal(left.begin(), left.end(), right.begin(), right.end());
+}
+
 }  // namespace
 
 /// Looks at one node after the other for one class, quickly where that suffices. One per thread.
@@ -61,7 +90,9 @@ class PlaceRows::Looker {
   }
 
   void look(NodeId id, Verdict& out) {
+    out.by_fitter = false;
     if (quick_.suits() && quick_.look(board_, id, memory_, out)) return;
+    out.by_fitter = true;
     out.fits = fitter_.fit(id);
     if (out.fits)
       out.key = fitter_.node_key();
@@ -94,7 +125,16 @@ PlaceRows::PlaceRows(const Cluster& cluster, Request request, std::uint64_t seri
     : request_(std::move(request)),
       fitter_(cluster, request_),
       quick_(request_, cluster.rules(), serial),
-      serial_(serial) {}
+      serial_(serial),
+      same_for_alike_(!quick_.suits() && same_for_alike(cluster, request_)) {}
+
+std::size_t PlaceRows::bytes() const {
+  constexpr std::size_t kPerReject = sizeof(Reject) + 48, kPerBucket = sizeof(Bucket) + 64;
+  return sizeof(*this) + rows_.capacity() * sizeof(Row) + keys_.capacity() * sizeof(Kept) +
+         key_places_.bucket_count() * 5 + rejects_.size() * kPerReject +
+         by_rank_.capacity() * sizeof(NodeId) +
+         (buckets_.size() + spare_.size()) * (kPerBucket + fitting_.size() * 8);
+}
 
 // ---- keeping up
 
@@ -102,13 +142,12 @@ std::size_t PlaceRows::refresh(const Cluster& cluster, const CardBoard& board,
                                const Threads& threads, Desk& desk) {
   const std::size_t nodes = cluster.node_count();
   if (rows_.size() < nodes) rows_.resize(nodes);
-  if (!looked_ || rank_version_ != cluster.rank_version()) rebuild_buckets(cluster);
+  if (!looked_ || rank_version_ != cluster.rank_version()) rebuild_buckets(cluster, board);
   find_changed(cluster, board, desk);
+  in_buckets_ = desk.changed.size() < kManyRows;
   work_out(cluster, board, threads, desk);
-  if (buckets_.size() > kMostBuckets) {
-    while (count_coarse() > kMostBuckets / 2) coarsen();
-    rebuild_buckets(cluster);
-  }
+  if (!in_buckets_ || buckets_.size() > kMostBuckets) rebuild_buckets(cluster, board);
+  in_buckets_ = true;
   if (rejects_.size() > kMostRejects + rows_.size()) forget_rejects();
   if (keys_.size() > kMostKeys + rows_.size()) forget_keys();
   return desk.changed.size();
@@ -131,34 +170,59 @@ void PlaceRows::find_changed(const Cluster& cluster, const CardBoard& board, Des
   std::erase_if(changed, [&](NodeId id) { return rows_[id.v].version == board.row(id).version; });
 }
 
-/// A node's verdict depends on nothing but the node: shared out among threads and written down in
-/// order, the result is the same for any number of them.
+/// Nodes that look the same get the same verdict; what the board does not show of a node (links,
+/// the places of instances) makes it one of its own. Compared exactly, the hash only finds it.
+void PlaceRows::find_alike(const CardBoard& board, Desk& desk) const {
+  desk.looked_at.clear();
+  desk.like.clear();
+  const bool several = same_for_alike_ && desk.changed.size() > 1;
+  if (several) desk.by_hash.clear();
+  for (const NodeId id : desk.changed) {
+    const CardBoard::Row& row = board.row(id);
+    const auto next = static_cast<std::uint32_t>(desk.looked_at.size());
+    if (!several || row.linked || row.partitioned) {
+      desk.like.push_back(next);
+      desk.looked_at.push_back(id);
+      continue;
+    }
+    const auto [at, fresh] = desk.by_hash.try_emplace(hash_of(row, board.cards(row)), next);
+    const bool known = !fresh && alike(board, board.row(desk.looked_at[at->second]), row);
+    desk.like.push_back(known ? at->second : next);
+    if (!known) desk.looked_at.push_back(id);
+  }
+}
+
 void PlaceRows::work_out(const Cluster& cluster, const CardBoard& board, const Threads& threads,
                          Desk& desk) {
-  const std::vector<NodeId>& changed = desk.changed;
+  find_alike(board, desk);
+  look_at(cluster, board, threads, desk);
+  desk.fitted = static_cast<std::size_t>(
+      std::count_if(desk.verdicts.begin(), desk.verdicts.begin() + std::ssize(desk.looked_at),
+                    [](const Verdict& verdict) { return verdict.by_fitter; }));
   const auto ranks = cluster.ranks();
-  const std::size_t useful = changed.size() / std::max<std::size_t>(threads.nodes_each, 1);
+  for (std::size_t i = 0; i < desk.changed.size(); ++i) {
+    const NodeId id = desk.changed[i];
+    set(board, id, ranks[id.v], desk.verdicts[desk.like[i]]);
+  }
+}
+
+/// A node's verdict depends on nothing but the node: shared out among threads and written down in
+/// order, the result is the same for any number of them.
+void PlaceRows::look_at(const Cluster& cluster, const CardBoard& board, const Threads& threads,
+                        Desk& desk) {
+  const std::vector<NodeId>& nodes = desk.looked_at;
+  const std::size_t useful = nodes.size() / std::max<std::size_t>(threads.nodes_each, 1);
   const std::size_t count = std::clamp<std::size_t>(useful, 1, std::max(threads.count, 1U));
   if (desk.memories.size() < count) desk.memories.resize(count);
-  if (count == 1) {
-    Looker looker(cluster, board, fitter_, quick_, desk.memories[0]);
-    Verdict verdict;
-    for (std::size_t i = 0; i < changed.size(); ++i) {
-      if (i + 1 < changed.size()) looker.prefetch(changed[i + 1]);
-      looker.look(changed[i], verdict);
-      set(board, changed[i], ranks[changed[i].v], verdict);
-    }
-    return;
-  }
-  desk.verdicts.resize(std::max(desk.verdicts.size(), changed.size()));
+  if (desk.verdicts.size() < nodes.size()) desk.verdicts.resize(nodes.size());
   const auto part = [&](Looker looker, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
-      if (i + 1 < end) looker.prefetch(changed[i + 1]);
-      looker.look(changed[i], desk.verdicts[i]);
+      if (i + 1 < end) looker.prefetch(nodes[i + 1]);
+      looker.look(nodes[i], desk.verdicts[i]);
     }
   };
   std::vector<std::thread> helpers;
-  const auto bound = [&](std::size_t n) { return changed.size() * n / count; };
+  const auto bound = [&](std::size_t n) { return nodes.size() * n / count; };
   for (std::size_t n = 1; n < count; ++n) {
     helpers.emplace_back([&, n] {
       Fitter fitter(cluster, request_);
@@ -168,20 +232,18 @@ void PlaceRows::work_out(const Cluster& cluster, const CardBoard& board, const T
   }
   part({cluster, board, fitter_, quick_, desk.memories[0]}, 0, bound(1));
   for (std::thread& helper : helpers) helper.join();
-  for (std::size_t i = 0; i < changed.size(); ++i)
-    set(board, changed[i], ranks[changed[i].v], desk.verdicts[i]);
 }
 
 void PlaceRows::set(const CardBoard& board, NodeId id, std::uint32_t rank, const Verdict& verdict) {
   const CardBoard::Row& node = board.row(id);
   Row& row = rows_[id.v];
-  if (row.fits) remove(row, rank);
+  if (row.fits && in_buckets_) remove(row, rank);
   row.version = node.version;
   row.fits = verdict.fits;
   write_bit(locked_, rank, node.locked);
   partitioned_ = partitioned_ || node.partitioned;
   row.place = verdict.fits ? intern(verdict.key) : intern(verdict.reject);
-  if (verdict.fits) insert(row, rank);
+  if (verdict.fits && in_buckets_) insert(row, rank);
 }
 
 // ---- buckets
@@ -204,13 +266,22 @@ void PlaceRows::coarsen() {
   }
 }
 
-std::size_t PlaceRows::count_coarse() const {
-  std::vector<Coarse> all;
+/// Half as many as may be: so it is long until it must be done again.
+void PlaceRows::coarsen_until_few() {
+  std::vector<NodeKey> keys;
   for (const Kept& kept : keys_) {
-    if (kept.nodes > 0) all.push_back(coarse(kept.key));
+    if (kept.nodes > 0) keys.push_back(kept.key);
   }
-  std::sort(all.begin(), all.end());
-  return static_cast<std::size_t>(std::unique(all.begin(), all.end()) - all.begin());
+  if (keys.size() <= kMostBuckets) return;
+  std::sort(keys.begin(), keys.end());
+  const auto buckets = [&] {
+    std::size_t count = 1;
+    for (std::size_t i = 1; i < keys.size(); ++i)
+      count += coarse(keys[i]) != coarse(keys[i - 1]) ? 1 : 0;
+    return count;
+  };
+  if (buckets() <= kMostBuckets) return;
+  while (buckets() > kMostBuckets / 2) coarsen();
 }
 
 /// The memory of an emptied bucket serves the next one.
@@ -231,7 +302,8 @@ PlaceRows::Bucket& PlaceRows::bucket_at(const Coarse& at) {
 
 void PlaceRows::insert(Row& row, std::uint32_t rank) {
   Kept& kept = keys_[row.place];
-  if (kept.nodes++ == 0) {
+  ++kept.nodes;
+  if (kept.bucket == nullptr) {
     kept.bucket = &bucket_at(coarse(kept.key));
     ++kept.bucket->keys;
   }
@@ -248,8 +320,8 @@ void PlaceRows::remove(Row& row, std::uint32_t rank) {
   if (--bucket.keys == 0) spare_.push_back(buckets_.extract(bucket.at));
 }
 
-/// From the rows: ranks are others, or the buckets are.
-void PlaceRows::rebuild_buckets(const Cluster& cluster) {
+/// From the rows: ranks are others, or many keys, or there are too many buckets.
+void PlaceRows::rebuild_buckets(const Cluster& cluster, const CardBoard& board) {
   const auto ranks = cluster.ranks();
   rank_version_ = cluster.rank_version();
   by_rank_.resize(rows_.size());
@@ -257,13 +329,15 @@ void PlaceRows::rebuild_buckets(const Cluster& cluster) {
   locked_.assign(words_for(rows_.size()), 0);
   buckets_.clear();
   spare_.clear();
-  for (Kept& kept : keys_) {
-    kept.bucket = nullptr;
-    kept.nodes = 0;
+  for (Kept& kept : keys_) kept = {kept.key, nullptr, 0};
+  for (const Row& row : rows_) {
+    if (row.fits) ++keys_[row.place].nodes;
   }
+  coarsen_until_few();
+  for (Kept& kept : keys_) kept.nodes = 0;
   for (std::uint32_t i = 0; i < rows_.size(); ++i) {
     by_rank_[ranks[i]] = NodeId{i};
-    write_bit(locked_, ranks[i], cluster.node(NodeId{i}).spec.locked);
+    write_bit(locked_, ranks[i], board.row(NodeId{i}).locked);
     if (rows_[i].fits) insert(rows_[i], ranks[i]);
   }
 }
@@ -271,15 +345,17 @@ void PlaceRows::rebuild_buckets(const Cluster& cluster) {
 // ---- keys and refusals, each distinct one once
 
 std::uint32_t PlaceRows::intern(const NodeKey& key) {
-  const auto [at, fresh] = key_places_.try_emplace(key, static_cast<std::uint32_t>(keys_.size()));
-  if (fresh) keys_.push_back({key, nullptr, 0});
-  return at->second;
+  if (const auto found = key_places_.find(key); found != key_places_.end()) return *found;
+  const auto place = static_cast<std::uint32_t>(keys_.size());
+  keys_.push_back({key, nullptr, 0});
+  key_places_.insert(place);
+  return place;
 }
 
 /// The places of keys change, the buckets do not.
 void PlaceRows::forget_keys() {
-  const std::vector<Kept> before = std::exchange(keys_, {});
   key_places_.clear();
+  const std::vector<Kept> before = std::exchange(keys_, {});
   for (Row& row : rows_) {
     if (!row.fits) continue;
     const Kept& kept = before[row.place];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -30,12 +31,18 @@ class PlaceRows {
   };
   /// What a refresh works with; one for all classes.
   struct Desk {
+    std::size_t fitted = 0;  ///< nodes of the last refresh that the fitter has looked at
     std::vector<NodeId> changed;
-    std::vector<Verdict> verdicts;            ///< parallel to changed, with several threads
+    std::vector<NodeId> looked_at;            ///< those of changed that are like none before
+    std::vector<std::uint32_t> like;          ///< parallel to changed: place in looked_at
+    std::vector<Verdict> verdicts;            ///< parallel to looked_at
     std::vector<QuickLook::Memory> memories;  ///< by thread
+    boost::unordered_flat_map<std::uint64_t, std::uint32_t> by_hash;  ///< place in looked_at
   };
   /// `serial`: another number for every class, above 0.
   PlaceRows(const Cluster& cluster, Request request, std::uint64_t serial);
+  PlaceRows(const PlaceRows&) = delete;
+  PlaceRows& operator=(const PlaceRows&) = delete;
 
   /// Looks again at the nodes that have changed; the board is up to date. Returns how many rows
   /// were worked out.
@@ -46,6 +53,7 @@ class PlaceRows {
   const NodeKey& key(NodeId id) const { return keys_[rows_[id.v].place].key; }
   const Reject& reject(NodeId id) const { return rejects_[rows_[id.v].place]; }
   const Words& fitting() const { return fitting_; }  ///< a bit per rank
+  std::size_t bytes() const;                         ///< about what it holds of memory
   /// Some node has cards that are shared by instances.
   bool partitioned() const { return partitioned_; }
 
@@ -76,7 +84,18 @@ class PlaceRows {
     std::uint32_t nodes = 0;
   };
   struct KeyHash {
+    const std::vector<Kept>* keys;
+    using is_transparent = void;
+    using is_avalanching = void;
     std::size_t operator()(const NodeKey& key) const;
+    std::size_t operator()(std::uint32_t place) const { return (*this)((*keys)[place].key); }
+  };
+  struct KeyEqual {
+    const std::vector<Kept>* keys;
+    using is_transparent = void;
+    bool operator()(std::uint32_t a, std::uint32_t b) const { return a == b; }
+    bool operator()(const NodeKey& a, std::uint32_t b) const { return a == (*keys)[b].key; }
+    bool operator()(std::uint32_t a, const NodeKey& b) const { return (*keys)[a].key == b; }
   };
   struct Row {
     std::uint64_t version = UINT64_MAX;
@@ -87,18 +106,20 @@ class PlaceRows {
 
   Coarse coarse(const NodeKey& key) const;
   void coarsen();
-  std::size_t count_coarse() const;
+  void coarsen_until_few();
   void set(const CardBoard& board, NodeId id, std::uint32_t rank, const Verdict& verdict);
   void insert(Row& row, std::uint32_t rank);
   void remove(Row& row, std::uint32_t rank);
   Bucket& bucket_at(const Coarse& at);
-  void rebuild_buckets(const Cluster& cluster);
+  void rebuild_buckets(const Cluster& cluster, const CardBoard& board);
   std::uint32_t intern(const NodeKey& key);
   std::uint32_t intern(const Reject& reject);
   void forget_keys();
   void forget_rejects();
   void find_changed(const Cluster& cluster, const CardBoard& board, Desk& desk);
+  void find_alike(const CardBoard& board, Desk& desk) const;
   void work_out(const Cluster& cluster, const CardBoard& board, const Threads& threads, Desk& desk);
+  void look_at(const Cluster& cluster, const CardBoard& board, const Threads& threads, Desk& desk);
   std::optional<std::uint32_t> best_in(const Bucket& bucket, const Words& candidates,
                                        bool prefer_unlocked) const;
 
@@ -106,9 +127,12 @@ class PlaceRows {
   Fitter fitter_;
   QuickLook quick_;
   std::uint64_t serial_;
+  bool same_for_alike_;     ///< a verdict is good for every node with the same row on the board
+  bool in_buckets_ = true;  ///< false while so many rows change that the buckets are made anew
   std::vector<Row> rows_;   // by id
   std::vector<Kept> keys_;  // every one that occurs, once
-  boost::unordered_flat_map<NodeKey, std::uint32_t, KeyHash> key_places_;
+  boost::unordered_flat_set<std::uint32_t, KeyHash, KeyEqual> key_places_{0, KeyHash{&keys_},
+                                                                          KeyEqual{&keys_}};
   Buckets buckets_;                        // none is empty
   std::vector<Buckets::node_type> spare_;  // emptied ones, for the next
   std::int64_t load_step_ = 1;

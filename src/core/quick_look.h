@@ -22,6 +22,7 @@ namespace tessera::core {
 /// What was found about one node for one class.
 struct Verdict {
   bool fits = false;
+  bool by_fitter = false;
   NodeKey key;
   Reject reject;
 };
