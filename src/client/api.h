@@ -80,6 +80,9 @@ class ApiClient {
   /// No handler of the stream runs any more once this returns: it waits for one that is running,
   /// unless called by a handler. So do not hold a lock that a handler takes.
   void cancel(std::uint64_t stream);
+  /// Before the end: what is sent with low priority waits for no beat any more. True once none of
+  /// it is left, false when the limit has passed. Blocks; not from a callback.
+  bool finish_low_priority(std::chrono::milliseconds limit);
   /// Runs f on the client thread after the delay (retries of reflectors).
   void after(std::chrono::milliseconds delay, std::function<void()> f);
 

@@ -82,5 +82,24 @@ TEST_F(BeatTest, WhatTheBucketDoesNotLetThroughStaysForALaterBeat) {
   EXPECT_GE(starts_[4] - starts_[0], options.low_beat) << "two at once, the others later";
 }
 
+TEST_F(BeatTest, BeforeTheEndNothingWaitsForABeat) {
+  TestServer server([](const SeenRequest&, TestServer::Connection& c) { c.reply(200, "{}"); });
+  ApiClientOptions options;
+  options.low_beat = std::chrono::hours(1);
+  ApiClient client(at(server), options, metrics_);
+  send(client);
+  wait_for(1);
+  for (int i = 0; i < 6; ++i) send(client);
+  EXPECT_TRUE(client.finish_low_priority(std::chrono::seconds(30)));
+  EXPECT_EQ(answered_, 7);
+}
+
+TEST_F(BeatTest, TheEndDoesNotWaitForAServerThatIsSilent) {
+  TestServer server([](const SeenRequest&, TestServer::Connection&) {});
+  ApiClient client(at(server), {}, metrics_);
+  send(client);
+  EXPECT_FALSE(client.finish_low_priority(milliseconds(50)));
+}
+
 }  // namespace
 }  // namespace tessera::client

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <csignal>
+#include <future>
+#include <memory>
 #include <new>
 
 #include "base/step_back.h"
@@ -18,6 +20,7 @@ constexpr long kIdleConnections = 80;
 constexpr auto kRetryAfterCap = std::chrono::seconds(30);
 constexpr auto kRetryAfterMissing = std::chrono::seconds(1);
 constexpr auto kSweepEvery = std::chrono::milliseconds(100);
+constexpr auto kLookAgain = std::chrono::milliseconds(2);
 constexpr auto kLongestWait = std::chrono::seconds(10);
 
 MonoTime now_mono() { return std::chrono::steady_clock::now(); }
@@ -115,6 +118,23 @@ void ApiClient::Impl::cancel(std::uint64_t stream) {
 void ApiClient::Impl::after(std::chrono::milliseconds delay, std::function<void()> f) {
   const MonoTime due = now_mono() + delay;
   put([&] { inbox_.timers.emplace_back(due, std::move(f)); });
+}
+
+bool ApiClient::Impl::finish_low_priority(std::chrono::milliseconds limit) {
+  const MonoTime end = now_mono() + limit;
+  do {
+    auto count = std::make_shared<std::promise<std::size_t>>();
+    std::future<std::size_t> left = count->get_future();
+    // A timer runs after the calls that were sent before it have been taken in.
+    after(std::chrono::milliseconds(0), [this, count] {
+      low_.beat = {};
+      count->set_value(low_.waiting.size() + low_.running);
+    });
+    if (left.wait_until(end) != std::future_status::ready) return false;
+    if (left.get() == 0) return true;
+    std::this_thread::sleep_for(kLookAgain);
+  } while (now_mono() < end);
+  return false;
 }
 
 void ApiClient::Impl::run() {

@@ -66,6 +66,7 @@ struct ApiClient::Impl {
   std::uint64_t post(std::unique_ptr<Stream> stream);
   void cancel(std::uint64_t stream);
   void after(std::chrono::milliseconds delay, std::function<void()> f);
+  bool finish_low_priority(std::chrono::milliseconds limit);
   bool on_own_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
   std::chrono::milliseconds timeout_of(const ApiRequest& request) const;
 

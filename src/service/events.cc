@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <future>
+#include <memory>
 #include <utility>
 
 #include "json/writer.h"
@@ -94,6 +96,17 @@ void Events::hand_over(const EventTarget& target, EventType type, std::string_vi
       wait = std::max(wait, std::chrono::ceil<std::chrono::milliseconds>(kTogether - since));
   }
   api_.after(wait, [this] { write_all(); });
+}
+
+void Events::finish(std::chrono::milliseconds limit) {
+  if (!enabled_) return;
+  auto written = std::make_shared<std::promise<void>>();
+  std::future<void> done = written->get_future();
+  api_.after(std::chrono::milliseconds(0), [this, written] {
+    write_all();
+    written->set_value();
+  });
+  if (done.wait_for(limit) == std::future_status::ready) api_.finish_low_priority(limit);
 }
 
 // ---- on the client's thread

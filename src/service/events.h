@@ -39,6 +39,8 @@ class Events {
              std::string message);
   /// The text is made when the event goes out; asks the heap for nothing once it has run a while.
   void write_placed(const EventTarget& target, std::string_view reason, const PlacedFacts& facts);
+  /// Before the end: what was handed over goes out now, as far as the limit allows. Blocks.
+  void finish(std::chrono::milliseconds limit);
 
  private:
   /// An event as it was handed over. Used again and again, for the memory of its texts.

@@ -16,6 +16,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kTick{1000};
 constexpr milliseconds kBindsMayFinish{5000};
 constexpr milliseconds kLocksMayGo{2000};
+constexpr milliseconds kEventsMayGo{500};
 constexpr milliseconds kEventsTogether{1000};
 constexpr std::string_view kShuttingDown = "scheduler is shutting down";
 
@@ -200,6 +201,7 @@ void Scheduler::stop() {
   if (lease != nullptr) lease->stop();
   if (caches != nullptr) caches->stop();
   state.stop();
+  if (event_api != nullptr) events.finish(kEventsMayGo);
   event_api.reset();
   api.reset();
 }

@@ -26,6 +26,17 @@ TEST_F(FilterEventsTest, SuccessNamesAFewOfThoseThatFitWithTheirScores) {
   EXPECT_EQ(text.find("n7"), std::string::npos) << "capped: " << text;
 }
 
+TEST_F(FilterEventsTest, AStopTakesNoEventAway) {
+  add_node("n1");
+  start_server();
+  for (const char* pod : {"a", "b", "c"}) {
+    add_pod(pod, {.memory = 1000});
+    filter(pod, {"n1"});
+  }
+  stop_server();
+  EXPECT_EQ(events("FilteringSucceed").size(), 3U) << "two of them waited for the next second";
+}
+
 TEST_F(FilterEventsTest, FailureGivesReasonsAndOneSentence) {
   add_node("n1");
   add_node("n2", 1, 1000);
