@@ -118,7 +118,8 @@ void write_pod_status(json::Writer& w, std::int64_t node) {
   w.end_array().end_object();
 }
 
-std::string pod(std::int64_t serial, std::int64_t node, const std::string& devices) {
+std::string pod_with(std::int64_t serial, std::int64_t node, const std::string& devices,
+                     std::size_t filling) {
   json::Writer w;
   w.begin_object().key("apiVersion").string("v1").key("kind").string("Pod");
   w.key("metadata").begin_object();
@@ -148,12 +149,16 @@ std::string pod(std::int64_t serial, std::int64_t node, const std::string& devic
   w.end_array().key("volumes").begin_array().begin_object();
   w.key("name").string("kube-api-access").key("projected").begin_object();
   w.key("defaultMode").integer(420).key("note");
-  const std::size_t used = w.text().size() + 900 + kServerFields;
-  w.string(std::string(used < kPodSize ? kPodSize - used : 0, 'x'));
+  w.string(std::string(filling, 'x'));
   w.end_object().end_object().end_array().end_object();
   write_pod_status(w, node);
   w.end_object();
   return std::move(w).take();
+}
+
+std::string pod(std::int64_t serial, std::int64_t node, const std::string& devices) {
+  const std::size_t bare = pod_with(serial, node, devices, 0).size() + kServerFields;
+  return pod_with(serial, node, devices, bare < kPodSize ? kPodSize - bare : 0);
 }
 
 }  // namespace
