@@ -77,9 +77,11 @@ Result<Report> run_m1(const ScenarioOptions& options) {
   auto row = measure(sizes, **cluster, *server);
   if (!row) return tl::unexpected(row.error());
   if (!options.quick) row->must(kRss, 128, 64).must(kGrowth, 1.05, 1.02);
-  Report report{.scenario = "M1",
-                .setting = "half of the events of pods without devices, a quarter of nodes",
-                .rows = {}};
+  Report report{
+      .scenario = "M1",
+      .setting =
+          "three of eight events of pods without devices, three of device pods, two of nodes",
+      .rows = {}};
   report.rows.push_back(std::move(*row));
   return report;
 }
