@@ -7,6 +7,8 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -41,7 +43,11 @@ std::string bind_problem(const LoadClient::Answer& answer) {
 class Loop {
  public:
   Loop(const ClosedLoopOptions& options, const std::vector<LivePod>& pods)
-      : options_(options), pods_(pods), names_(names_json(options.names)) {
+      : options_(options),
+        pods_(pods),
+        names_(names_json(options.names)),
+        known_(options.names.begin(), options.names.end()),
+        end_(SteadyClock::now() + options.patience) {
     for (std::size_t i = 0; i < pods.size(); ++i) waiting_.push_back({.pod = i});
   }
 
@@ -70,7 +76,8 @@ class Loop {
   const ClosedLoopOptions& options_;
   const std::vector<LivePod>& pods_;
   const std::string names_;
-  const SteadyClock::time_point end_ = SteadyClock::now() + kLoopPatience;
+  const std::set<std::string_view> known_;
+  const SteadyClock::time_point end_;
 
   std::mutex mutex_;  // guards the rest
   std::condition_variable changed_, ordered_;
@@ -105,8 +112,8 @@ Status Loop::schedule(LoadClient& client) {
   const std::lock_guard lock(mutex_);
   if (stopped_ || bound_ == pods_.size()) return {};
   return fail(Code::kUnavailable,
-              fmt::format("{} of {} pods are bound after {} s; the last problem: {}", bound_,
-                          pods_.size(), kLoopPatience.count(), result_.last_problem));
+              fmt::format("{} of {} pods are bound after {} ms; the last problem: {}", bound_,
+                          pods_.size(), options_.patience.count(), result_.last_problem));
 }
 
 /// The first pod whose pause is over, once there is room in flight. Nothing: all are bound, or the
@@ -142,6 +149,9 @@ Status Loop::filter(LoadClient& client, const Waiting& waiting) {
     again(waiting, node.error().what, result_.refused);
     return {};
   }
+  if (!known_.contains(*node))
+    return fail(Code::kInternal, fmt::format("filter of pod {} names \"{}\", which was not asked",
+                                             pods_[waiting.pod].name, *node));
   orders_.push_back({waiting, std::move(*node), sent});
   ordered_.notify_one();
   return {};

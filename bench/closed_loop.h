@@ -4,6 +4,7 @@
 ///   auto result = run_closed_loop({.port = port, .in_flight = 64, .names = names}, pods);
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -15,10 +16,13 @@
 
 namespace tessera::bench {
 
+inline constexpr std::chrono::seconds kLoopPatience{300};
+
 struct ClosedLoopOptions {
   std::uint16_t port = 0;          ///< of the extender
   std::size_t in_flight = 1;       ///< pods between the start of their filter and the end of bind
   std::vector<std::string> names;  ///< of the nodes, all in every filter call
+  std::chrono::milliseconds patience = kLoopPatience;  ///< until all pods are bound
 };
 
 struct ClosedLoopResult {
@@ -29,8 +33,8 @@ struct ClosedLoopResult {
   std::map<std::string, std::string> nodes;  ///< by pod
 };
 
-/// Errors: a connection broke, or not all pods were bound after `kLoopPatience`.
-inline constexpr std::chrono::seconds kLoopPatience{300};
+/// Errors: a connection broke, an answer names a node that it was not asked about, or not all pods
+/// were bound in time.
 Result<ClosedLoopResult> run_closed_loop(const ClosedLoopOptions& options,
                                          const std::vector<LivePod>& pods);
 

@@ -16,30 +16,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-sim::AgentNode make_node(std::int64_t n) {
-  sim::AgentNode node;
-  node.name = live_node_name(n);
-  for (std::int64_t i = 0; i < kLiveCards; ++i) {
-    core::Device card;
-    card.id = live_card_id(n, i);
-    card.index = static_cast<std::uint32_t>(i);
-    card.slots = kLiveSlots;
-    card.memory = {kLiveCardMemory};
-    card.cores = {100};
-    card.model = "NVIDIA-NVIDIA H100 80GB HBM3";
-    card.mode = "hami-core";
-    card.numa = static_cast<std::uint32_t>(i / 4);
-    card.healthy = true;
-    card.vendor = VendorId{0};
-    node.devices.push_back(std::move(card));
-  }
-  return node;
-}
-
 /// What runs in the child. Questions: "kubeconfig", "latency MS", "calls", "served", "violations".
 class Host {
  public:
-  explicit Host(const LiveClusterOptions& options) : options_(options) {}
+  Host(const LiveClusterOptions& options, const sim::SyntheticCluster& made)
+      : options_(options), made_(made) {}
   Status begin();
   Result<std::string> answer(const std::string& question);
 
@@ -48,6 +29,7 @@ class Host {
   std::string take_calls();
 
   const LiveClusterOptions options_;
+  const sim::SyntheticCluster& made_;
   SystemClock clock_;
   obs::Metrics metrics_;
   ApiCalls calls_;
@@ -69,7 +51,7 @@ Status Host::begin() {
   agents_ = std::make_unique<sim::Agents>(
       *client_, sim::AgentOptions{.allocate_delay = options_.allocate}, clock_);
   for (std::int64_t n = 0; n < options_.nodes; ++n)
-    if (Status status = agents_->add_node(make_node(n)); !status) return status;
+    if (Status status = agents_->add_node(made_.agent_node(n)); !status) return status;
   agents_->start();
   return {};
 }
@@ -101,22 +83,19 @@ Result<std::string> Host::answer(const std::string& question) {
 
 }  // namespace
 
-std::string live_node_name(std::int64_t node) { return fmt::format("node-{:05}", node); }
-std::string live_card_id(std::int64_t node, std::int64_t card) {
-  return fmt::format("GPU-5a1c7e90-0000-4000-8000-{:011}{}", node, card);
-}
-
 Result<std::unique_ptr<LiveCluster>> LiveCluster::start(const LiveClusterOptions& options) {
+  auto made = sim::SyntheticCluster::make({.nodes = options.nodes});
+  if (!made) return tl::unexpected(made.error());
   auto host = std::make_shared<std::unique_ptr<Host>>();  // made in the child only
   auto process = HostProcess::start(
       {.begin =
-           [&options, host] {
-             *host = std::make_unique<Host>(options);
+           [&options, &made, host] {
+             *host = std::make_unique<Host>(options, *made);
              return (*host)->begin();
            },
        .answer = [host](const std::string& question) { return (*host)->answer(question); }});
   if (!process) return tl::unexpected(process.error());
-  std::unique_ptr<LiveCluster> cluster(new LiveCluster());
+  std::unique_ptr<LiveCluster> cluster(new LiveCluster(std::move(*made)));
   cluster->host_ = std::move(*process);
   auto config = cluster->host_->ask("kubeconfig");
   if (!config) return tl::unexpected(config.error());
@@ -126,7 +105,8 @@ Result<std::unique_ptr<LiveCluster>> LiveCluster::start(const LiveClusterOptions
   const auto port = text::parse_int(std::string_view(*url).substr(url->rfind(':') + 1), 32);
   if (!port) return tl::unexpected(port.error());
   cluster->port_ = static_cast<std::uint16_t>(*port);
-  for (std::int64_t n = 0; n < options.nodes; ++n) cluster->names_.push_back(live_node_name(n));
+  for (std::int64_t n = 0; n < options.nodes; ++n)
+    cluster->names_.push_back(cluster->made_.node_name(n));
   return cluster;
 }
 

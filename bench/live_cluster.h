@@ -7,18 +7,15 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api_calls.h"
 #include "base/result.h"
 #include "host_process.h"
+#include "sim/synthetic.h"
 
 namespace tessera::bench {
-
-inline constexpr std::int64_t kLiveCards = 8, kLiveCardMemory = 81'920, kLiveSlots = 10;
-
-std::string live_node_name(std::int64_t node);
-std::string live_card_id(std::int64_t node, std::int64_t card);
 
 struct LiveClusterOptions {
   std::int64_t nodes = 1000;
@@ -33,6 +30,7 @@ class LiveCluster {
   const std::string& kubeconfig() const { return kubeconfig_; }
   std::uint16_t port() const { return port_; }  ///< of the API server
   const std::vector<std::string>& names() const { return names_; }
+  const sim::SyntheticCluster& made() const { return made_; }  ///< what it was made as: no pods
 
   /// From now on, for every request over HTTP, whoever makes it.
   Status set_latency(std::chrono::milliseconds latency);
@@ -43,7 +41,8 @@ class LiveCluster {
   Status check_agents(std::uint64_t served);
 
  private:
-  LiveCluster() = default;
+  explicit LiveCluster(sim::SyntheticCluster made) : made_(std::move(made)) {}
+  const sim::SyntheticCluster made_;
   std::unique_ptr<HostProcess> host_;
   std::string kubeconfig_;
   std::uint16_t port_ = 0;

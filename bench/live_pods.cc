@@ -14,26 +14,16 @@
 namespace tessera::bench {
 namespace {
 
-sim::ScenarioPod make_pod(std::string name, const PodAsk& ask) {
-  sim::ScenarioPod pod;
-  pod.name = std::move(name);
-  pod.containers.push_back({"app",
-                            {{"nvidia.com/gpu", std::to_string(ask.cards)},
-                             {"nvidia.com/gpumem", std::to_string(ask.memory)},
-                             {"nvidia.com/gpucores", std::to_string(ask.cores)}}});
-  return pod;
-}
-
 struct Held {
   std::int64_t pods = 0, memory = 0, cores = 0;
 };
 
 class CardBooks {
  public:
-  explicit CardBooks(const LiveCluster& cluster) {
-    for (std::size_t n = 0; n < cluster.names().size(); ++n)
-      for (std::int64_t c = 0; c < kLiveCards; ++c)
-        node_of_[live_card_id(static_cast<std::int64_t>(n), c)] = cluster.names()[n];
+  explicit CardBooks(const sim::SyntheticCluster& cluster)
+      : limits_(cluster.options().cards.front()) {
+    for (std::int64_t n = 0; n < cluster.options().nodes; ++n)
+      for (const core::Device& card : cluster.cards_of(n)) node_of_[card.id] = cluster.node_name(n);
   }
 
   Status take(const LivePod& pod, std::string_view node, std::string_view device_text) {
@@ -69,12 +59,14 @@ class CardBooks {
     held.pods += 1;
     held.memory += *memory;
     held.cores += *cores;
-    if (held.pods <= kLiveSlots && held.memory <= kLiveCardMemory && held.cores <= 100) return {};
+    if (held.pods <= limits_.slots && held.memory <= limits_.memory && held.cores <= limits_.cores)
+      return {};
     return wrong(pod, parts[0],
                  fmt::format("is over its limits: {} pods, {} MiB, {} cores", held.pods,
                              held.memory, held.cores));
   }
 
+  const sim::SyntheticCards limits_;
   std::map<std::string, std::string, std::less<>> node_of_;
   std::map<std::string, Held> held_;
 };
@@ -104,8 +96,8 @@ Result<std::vector<LivePod>> create_pods(const LiveCluster& cluster, const std::
   for (const PodAsk& ask : asks) {
     LivePod pod{
         .name = fmt::format("{}-{}", prefix, pods.size()), .uid = {}, .object = {}, .ask = ask};
-    auto made =
-        (*client)->exchange(post(kPods, sim::pod_object(scenario, make_pod(pod.name, ask), "")));
+    auto made = (*client)->exchange(
+        post(kPods, sim::pod_object(scenario, cluster.made().asking_pod(pod.name, ask), "")));
     if (!made) return tl::unexpected(made.error());
     const auto object = parser.parse(made->body);
     if (made->status != 201 || !object)
@@ -123,9 +115,17 @@ Status check_placements(const LiveCluster& cluster, const std::vector<LivePod>& 
   if (!client) return tl::unexpected(client.error());
   const auto list = (*client)->exchange(get(kPods));
   if (!list) return tl::unexpected(list.error());
+  if (list->status != 200)
+    return fail(Code::kInternal, fmt::format("list of the pods: code {}", list->status));
+  return check_placements(cluster.made(), list->body, pods, nodes);
+}
+
+Status check_placements(const sim::SyntheticCluster& cluster, std::string_view list,
+                        const std::vector<LivePod>& pods,
+                        const std::map<std::string, std::string>& nodes) {
   json::Parser parser;
-  const auto read = parser.parse(list->body);
-  if (list->status != 200 || !read) return fail(Code::kInternal, "the list of the pods");
+  const auto read = parser.parse(list);
+  if (!read) return tl::unexpected(read.error());
   std::map<std::string, json::Value, std::less<>> objects;
   (*read)["items"].for_each_element([&](json::Value object) {
     objects.emplace(object["metadata"]["name"].string_or(""), object);

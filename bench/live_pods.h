@@ -3,19 +3,18 @@
 /// scheduler's. Thread rule: one owner.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "live_cluster.h"
+#include "sim/synthetic.h"
 
 namespace tessera::bench {
 
-struct PodAsk {
-  std::int64_t cards = 1, memory = 2'000, cores = 10;  ///< of each card
-};
+using PodAsk = sim::SyntheticShare;
 
 struct LivePod {
   std::string name, uid, object;  ///< object: as the API server has it
@@ -34,6 +33,10 @@ Result<std::vector<LivePod>> create_pods(const LiveCluster& cluster, const std::
 /// Every pod sits on the node that the filter named, on as many cards of that node as it asked for
 /// and no card twice, with what it asked for; no card holds more than it has. `nodes` by pod name.
 Status check_placements(const LiveCluster& cluster, const std::vector<LivePod>& pods,
+                        const std::map<std::string, std::string>& nodes);
+/// The same from the list of the pods as the API server answers it.
+Status check_placements(const sim::SyntheticCluster& cluster, std::string_view list,
+                        const std::vector<LivePod>& pods,
                         const std::map<std::string, std::string>& nodes);
 
 }  // namespace tessera::bench
