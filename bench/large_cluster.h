@@ -1,16 +1,15 @@
 /// The cluster of the scenarios about start-up and memory: objects of real size on the embedded API
-/// server, which lives in a child process of its own, so that neither its memory nor its processor
-/// time is taken for the measured program's. Started by fork: no thread of the caller may hold a
-/// lock then. Thread rule: one owner.
+/// server, in a process of its own. Thread rule: one owner.
 #pragma once
-
-#include <sys/types.h>
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/result.h"
+#include "host_process.h"
+#include "sim/synthetic.h"
 
 namespace tessera::bench {
 
@@ -23,12 +22,9 @@ class LargeCluster {
  public:
   /// Returns once every object is there.
   static Result<std::unique_ptr<LargeCluster>> start(const LargeClusterOptions& options);
-  ~LargeCluster();  ///< ends the child
-  LargeCluster(const LargeCluster&) = delete;
-  LargeCluster& operator=(const LargeCluster&) = delete;
 
   const std::string& kubeconfig() const { return kubeconfig_; }
-  pid_t id() const { return id_; }
+  const sim::SyntheticCluster& made() const { return made_; }
 
   /// So many changes, one after the other, as fast as the API server makes them: pods with and
   /// without devices come, change and go, nodes report. How many pods there are and what each
@@ -39,13 +35,11 @@ class LargeCluster {
   Result<std::int64_t> watches();
 
  private:
-  LargeCluster(pid_t id, int socket) : id_(id), socket_(socket) {}
-  Result<std::string> ask(const std::string& line);
-  Result<std::string> reply();
+  explicit LargeCluster(sim::SyntheticCluster made) : made_(std::move(made)) {}
 
-  const pid_t id_;
-  const int socket_;
-  std::string received_, kubeconfig_;
+  const sim::SyntheticCluster made_;
+  std::unique_ptr<HostProcess> host_;
+  std::string kubeconfig_;
 };
 
 }  // namespace tessera::bench

@@ -11,7 +11,6 @@
 
 #include "base/text.h"
 #include "http_load.h"
-#include "large_objects.h"
 #include "stage.h"
 
 namespace tessera::bench {
@@ -30,30 +29,41 @@ std::string label_of(std::string_view row, std::string_view name) {
   return std::string(row.substr(0, row.find('"')));
 }
 
-/// By node: what the page says is promised of its cards, in bytes. Counts the cards.
-std::map<std::string, double> promised(std::string_view page, std::int64_t& cards) {
-  std::map<std::string, double> by_node;
-  cards = 0;
+/// By card: what the page says is promised of it, in bytes.
+std::map<std::string, double> promised(std::string_view page) {
+  std::map<std::string, double> by_card;
   for (const std::string_view row : text::split(page, '\n')) {
     if (!row.starts_with(kAllocated)) continue;
-    ++cards;
     const auto value = row.rfind(' ');
-    by_node[label_of(row, "node")] +=
+    by_card[label_of(row, "node") + " " + label_of(row, "device_uuid")] +=
         std::strtod(std::string(row.substr(value + 1)).c_str(), nullptr);
   }
-  return by_node;
+  return by_card;
+}
+
+/// The same as the cluster was made.
+std::map<std::string, double> held(const sim::SyntheticCluster& cluster) {
+  std::map<std::string, double> by_card;
+  for (std::int64_t n = 0; n < cluster.options().nodes; ++n) {
+    const auto cards = cluster.cards_of(n);
+    const auto used = cluster.used_of(n);
+    for (std::size_t c = 0; c < cards.size(); ++c)
+      by_card[cluster.node_name(n) + " " + cards[c].id] =
+          static_cast<double>(used[c].memory.v << 20);
+  }
+  return by_card;
 }
 
 /// What is wrong with the page; "" when it is right.
-std::string fault_of(std::string_view page, const LargeClusterOptions& cluster,
-                     std::int64_t& cards) {
+std::string fault_of(std::string_view page, const sim::SyntheticCluster& cluster) {
   const auto expect = [page](std::string_view row, double wanted) {
     const double got = metric(page, row);
     return got == wanted ? std::string() : fmt::format("{} is {}, not {}", row, got, wanted);
   };
   const std::pair<std::string_view, double> rows[] = {
-      {R"(tessera_cache_objects{resource="pods"})", static_cast<double>(cluster.device_pods)},
-      {R"(tessera_cache_objects{resource="nodes"})", static_cast<double>(cluster.nodes)},
+      {R"(tessera_cache_objects{resource="pods"})",
+       static_cast<double>(cluster.options().device_pods)},
+      {R"(tessera_cache_objects{resource="nodes"})", static_cast<double>(cluster.options().nodes)},
       {R"(tessera_undecodable_objects_total{resource="pods"})", 0},
       {R"(tessera_undecodable_objects_total{resource="nodes"})", 0},
       {"tessera_pod_annotation_problems_total", 0},
@@ -62,14 +72,15 @@ std::string fault_of(std::string_view page, const LargeClusterOptions& cluster,
   for (const auto& [row, wanted] : rows)
     if (std::string wrong = expect(row, wanted); !wrong.empty()) return wrong;
   if (metric(page, "tessera_self_check_runs_total") < 1) return "no self-check has ended yet";
-  const auto by_node = promised(page, cards);
-  if (cards != cluster.nodes * kLargeCards) return fmt::format("{} cards", cards);
-  std::map<std::string, double> wanted;
-  for (std::int64_t i = 0; i < cluster.device_pods; ++i)
-    wanted[large_node_name(i % cluster.nodes)] += static_cast<double>(kHeldMemory << 20);
-  for (const auto& [node, bytes] : by_node)
-    if (bytes != wanted[node])
-      return fmt::format("of {} {} bytes are promised, not {}", node, bytes, wanted[node]);
+  const auto shown = promised(page), wanted = held(cluster);
+  if (shown.size() != wanted.size())
+    return fmt::format("{} cards are shown, not {}", shown.size(), wanted.size());
+  for (const auto& [card, bytes] : shown) {
+    const auto found = wanted.find(card);
+    if (found == wanted.end()) return fmt::format("there is no card {}", card);
+    if (bytes != found->second)
+      return fmt::format("of {} {} bytes are promised, not {}", card, bytes, found->second);
+  }
   return {};
 }
 
@@ -113,17 +124,17 @@ void wait_quiet(const ChildProcess& child) {
   }
 }
 
-Result<std::int64_t> check_books(const LargeServer& server, const LargeClusterOptions& cluster) {
+Result<std::int64_t> check_books(const LargeServer& server, const LargeCluster& cluster) {
   const auto end = SteadyClock::now() + 180s;
   std::string wrong;
   while (SteadyClock::now() < end) {
     auto client = LoadClient::connect(server.metrics_port);
     if (!client) return tl::unexpected(client.error());
     const auto page = (*client)->exchange(get("/metrics"));
-    std::int64_t cards = 0;
     // A page of so many cards takes its time where others want the processor too.
-    wrong = page ? fault_of(page->body, cluster, cards) : page.error().what;
-    if (wrong.empty()) return cards;
+    wrong = page ? fault_of(page->body, cluster.made()) : page.error().what;
+    if (wrong.empty())
+      return cluster.made().options().nodes * cluster.made().options().cards.front().count;
     std::this_thread::sleep_for(1s);
   }
   return fail(Code::kInternal, "the books: " + wrong);

@@ -25,9 +25,9 @@ Result<LargeServer> start_server(const LargeCluster& cluster, const Folder& fold
 /// Waits until the process has caught up: it does next to nothing for a while.
 void wait_quiet(const ChildProcess& child);
 
-/// Every node shows exactly what its pods hold, no object is missing, nothing was unreadable, the
+/// Every card shows exactly what its pods hold, no object is missing, nothing was unreadable, the
 /// self-check found no difference. Waits a while for it. Returns how many cards were looked at.
-Result<std::int64_t> check_books(const LargeServer& server, const LargeClusterOptions& cluster);
+Result<std::int64_t> check_books(const LargeServer& server, const LargeCluster& cluster);
 
 /// In MB of 10^6 bytes: "VmRSS" or "VmHWM".
 double memory_mb(const ChildProcess& child, std::string_view name);

@@ -39,7 +39,7 @@ Result<Row> measure(const Sizes& sizes, LargeCluster& cluster, const LargeServer
   const double peak = memory_mb(*server.child, "VmHWM");
   const auto watches = cluster.watches();
   if (!watches) return tl::unexpected(watches.error());
-  const auto cards = check_books(server, sizes.cluster);
+  const auto cards = check_books(server, cluster);
   if (!cards) return tl::unexpected(cards.error());
   const auto events = static_cast<double>(sizes.events);
   Row row(fmt::format("{} nodes, {} pods, {} events", sizes.cluster.nodes,

@@ -21,8 +21,7 @@ struct Start {
   std::int64_t cards = 0;
 };
 
-Result<Start> start_once(const LargeCluster& cluster, const LargeClusterOptions& sizes,
-                         const std::string& program) {
+Result<Start> start_once(const LargeCluster& cluster, const std::string& program) {
   const Folder folder;
   const auto server = start_server(cluster, folder, program);
   if (!server) return tl::unexpected(server.error());
@@ -32,7 +31,7 @@ Result<Start> start_once(const LargeCluster& cluster, const LargeClusterOptions&
   start.peak = memory_mb(*server->child, "VmHWM");
   fmt::print(stderr, "ready: {:.2f} s, {:.2f} s of processor, {:.1f} MB, {:.1f} MB at most\n",
              start.seconds, start.cpu, start.rss, start.peak);
-  const auto cards = check_books(*server, sizes);
+  const auto cards = check_books(*server, cluster);
   if (!cards) return tl::unexpected(cards.error());
   start.cards = *cards;
   wait_quiet(*server->child);
@@ -58,7 +57,7 @@ Result<Report> run_s1(const ScenarioOptions& options) {
   if (!cluster) return tl::unexpected(cluster.error());
   std::vector<Start> all;
   for (std::int64_t i = 0; i < starts; ++i) {
-    const auto start = start_once(**cluster, sizes, options.program);
+    const auto start = start_once(**cluster, options.program);
     if (!start) return tl::unexpected(start.error());
     all.push_back(*start);
   }

@@ -7,12 +7,11 @@
 #include <utility>
 
 #include "sim/scenario_objects.h"
+#include "sim/synthetic_size.h"
 
 namespace tessera::sim {
 namespace {
 
-constexpr std::size_t kNodeSize = 14'500, kPodSize = 2'400;
-constexpr std::size_t kServerFields = 180;  // what the API server adds to a new object
 constexpr std::int64_t kNear = 100, kFar = 10;
 
 Status check(const SyntheticOptions& o) {
@@ -21,6 +20,7 @@ Status check(const SyntheticOptions& o) {
   };
   if (o.nodes < 1) return wrong("nodes", o.nodes, "at least 1");
   if (o.device_pods < 0) return wrong("device pods", o.device_pods, "at least 0");
+  if (o.namespaces < 0) return wrong("namespaces", o.namespaces, "at least 0");
   if (o.plain_pods < 0) return wrong("plain pods", o.plain_pods, "at least 0");
   if (o.cards.empty()) return fail(Code::kInvalid, "no kind of cards");
   for (const SyntheticCards& kind : o.cards) {
@@ -72,16 +72,14 @@ class ShareOrder {
   std::vector<std::size_t> turns_;
 };
 
-std::string image(std::size_t i) {
-  return fmt::format(
-      R"({{"names":["images.example.com/team-{0:02}/service-{1:03}@sha256:{2:064x}","images.example.com/team-{0:02}/service-{1:03}:v1.{0}.3"],"sizeBytes":{3}}})",
-      i, i * 37 % 400, i * 0x9e3779b97f4a7c15ULL, 180'000'000 + i * 1'234'567);
+void replace_last(std::string& object, std::string_view old, std::string_view text) {
+  const auto at = object.rfind(old);
+  if (at != std::string::npos) object.replace(at, old.size(), text);
 }
 
-std::string condition(std::size_t i) {
-  return fmt::format(
-      R"({{"type":"example.com/gate-{:02}","status":"True","lastProbeTime":null,"lastTransitionTime":"2026-05-01T08:00:00Z","reason":"Passed"}})",
-      i);
+std::string uid_of(std::string_view sort, std::int64_t serial, bool real_size) {
+  if (!real_size) return fmt::format("{}-uid-{:06}", sort, serial);
+  return fmt::format("{:08x}-{:04x}-4000-8000-{:012x}", serial, sort.size(), serial);
 }
 
 }  // namespace
@@ -211,6 +209,9 @@ ScenarioNode SyntheticCluster::node(std::int64_t n) const {
   node.devices = cards_of(n);
   for (const std::size_t k : kinds_of(n))
     if (options_.cards[k].linked) add_links(synthetic_cards(options_.cards[k], n), node.links);
+  if (!options_.real_size) return node;
+  node.labels = real_node_labels(node.name, n);
+  node.annotations = real_node_annotations();
   return node;
 }
 
@@ -220,7 +221,7 @@ AgentNode SyntheticCluster::agent_node(std::int64_t n) const {
 
 std::string SyntheticCluster::node_json(std::int64_t n) const {
   std::string object = node_object(setting_, node(n));
-  return options_.real_size ? padded(std::move(object), kNodeSize) : object;
+  return options_.real_size ? real_size_node(std::move(object), n) : object;
 }
 
 ScenarioPod SyntheticCluster::asking_pod(std::string name, const SyntheticShare& share) const {
@@ -236,38 +237,70 @@ ScenarioPod SyntheticCluster::asking_pod(std::string name, const SyntheticShare&
 
 std::string SyntheticCluster::asking_pod_json(const ScenarioPod& pod) const {
   std::string object = pod_object(setting_, pod, "");
-  return options_.real_size ? padded(std::move(object), kPodSize) : object;
+  return options_.real_size ? real_size_pod(std::move(object), 0) : object;
 }
 
-ScenarioPod SyntheticCluster::device_pod(std::int64_t i) const {
+std::string SyntheticCluster::device_pod_name(std::int64_t i, std::int64_t generation) const {
+  return fmt::format("running-{:06}", i + generation * options_.device_pods);
+}
+
+std::string SyntheticCluster::plain_pod_name(std::int64_t i, std::int64_t generation) const {
+  return fmt::format("plain-{:06}", i + generation * options_.plain_pods);
+}
+
+std::string SyntheticCluster::name_space(std::int64_t i) const {
+  if (options_.namespaces == 0) return std::string(kScenarioNamespace);
+  return fmt::format("team-{:02}", i % options_.namespaces);
+}
+
+std::string SyntheticCluster::pods_path(std::int64_t i) const {
+  return fmt::format("/api/v1/namespaces/{}/pods", name_space(i));
+}
+
+ScenarioPod SyntheticCluster::device_pod(std::int64_t i, std::int64_t generation) const {
   const Holding& holding = holdings_[static_cast<std::size_t>(i)];
-  ScenarioPod pod = asking_pod(fmt::format("running-{:06}", i), options_.shares[holding.share]);
+  ScenarioPod pod = asking_pod(device_pod_name(i, generation), options_.shares[holding.share]);
   pod.node = node_name(holding.node);
   const auto cards = synthetic_cards(options_.cards.front(), holding.node);
   pod.cards.emplace_back();
   for (const std::uint32_t card : holding.cards)
     pod.cards.back().push_back(ScenarioPod::Held{.id = cards[card].id});
+  if (options_.real_size) pod.annotations = real_pod_annotations(true);
   return pod;
 }
 
-std::string SyntheticCluster::device_pod_json(std::int64_t i) const {
+std::string SyntheticCluster::device_pod_json(std::int64_t i, std::int64_t generation) const {
   // The writer looks the node up: it gets a cluster that has no other.
   Scenario alone = setting_;
   alone.nodes.push_back(node(holdings_[static_cast<std::size_t>(i)].node));
-  std::string object = pod_object(alone, device_pod(i), fmt::format("running-uid-{:06}", i));
-  return options_.real_size ? padded(std::move(object), kPodSize) : object;
+  const std::int64_t serial = i + generation * options_.device_pods;
+  return finished(
+      pod_object(alone, device_pod(i, generation), uid_of("running", serial, options_.real_size)),
+      i, serial);
 }
 
-std::string SyntheticCluster::plain_pod_json(std::int64_t i) const {
+/// Nothing of it is for the scheduler of devices, whose name and policies it does not bear.
+std::string SyntheticCluster::plain_pod_json(std::int64_t i, std::int64_t generation) const {
   ScenarioPod pod;
-  pod.name = fmt::format("plain-{:06}", i);
+  pod.name = plain_pod_name(i, generation);
   pod.containers.push_back({"app", {{"cpu", "2"}, {"memory", "4Gi"}}});
-  std::string object = pod_object(setting_, pod, fmt::format("plain-uid-{:06}", i));
-  const std::string pending = R"("phase":"Pending")", spec = R"("spec":{)";
-  object.replace(object.rfind(pending), pending.size(), R"("phase":"Running")");
-  object.insert(object.find(spec) + spec.size(),
-                fmt::format(R"("nodeName":"{}",)", node_name(i % options_.nodes)));
-  return options_.real_size ? padded(std::move(object), kPodSize) : object;
+  if (options_.real_size) pod.annotations = real_pod_annotations(false);
+  Scenario without;
+  without.node_policy = without.device_policy = {};
+  const std::int64_t serial = i + generation * options_.plain_pods;
+  std::string object = pod_object(without, pod, uid_of("plain", serial, options_.real_size));
+  replace_last(object, R"("phase":"Pending")", R"("phase":"Running")");
+  replace_last(object, R"("schedulerName":"hami-scheduler")",
+               fmt::format(R"("schedulerName":"default-scheduler","nodeName":"{}")",
+                           node_name(i % options_.nodes)));
+  return finished(std::move(object), i, serial);
+}
+
+std::string SyntheticCluster::finished(std::string pod_object, std::int64_t i,
+                                       std::int64_t serial) const {
+  replace_last(pod_object, fmt::format(R"("namespace":"{}")", kScenarioNamespace),
+               fmt::format(R"("namespace":"{}")", name_space(i)));
+  return options_.real_size ? real_size_pod(std::move(pod_object), serial) : pod_object;
 }
 
 std::vector<core::Usage> SyntheticCluster::used_of(std::int64_t n) const {
@@ -277,18 +310,6 @@ std::vector<core::Usage> SyntheticCluster::used_of(std::int64_t n) const {
       used_.begin() + static_cast<std::ptrdiff_t>(n) * static_cast<std::ptrdiff_t>(cards_per_node_);
   std::copy_n(first, cards_per_node_, used.begin());
   return used;
-}
-
-/// Into the status, which ends the object: images of a node, conditions of a pod.
-std::string SyntheticCluster::padded(std::string object, std::size_t size) const {
-  const bool is_node = size == kNodeSize;
-  std::string list = is_node ? R"(,"images":[)" : R"(,"conditions":[)";
-  const std::size_t empty = list.size();
-  for (std::size_t i = 0; object.size() + list.size() + kServerFields < size; ++i) {
-    if (list.size() > empty) list += ',';
-    list += is_node ? image(i) : condition(i);
-  }
-  return object.insert(object.size() - 2, list + "]");
 }
 
 }  // namespace tessera::sim

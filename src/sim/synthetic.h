@@ -48,6 +48,7 @@ struct SyntheticOptions {
   /// Nodes of 14.5 KB and pods of 2.4 KB, as in a real cluster: most of it nothing that a scheduler
   /// of devices looks at.
   bool real_size = false;
+  std::int64_t namespaces = 0;  ///< pods are spread over so many of them; 0 = "default" has all
   std::string node_prefix = "node-";
   std::int64_t first_node = 0, node_digits = 5;
   std::string node_policy = "binpack", device_policy = "spread";
@@ -75,9 +76,15 @@ class SyntheticCluster {
   AgentNode agent_node(std::int64_t n) const;
   std::string node_json(std::int64_t n) const;
 
-  ScenarioPod device_pod(std::int64_t i) const;  ///< it runs
-  std::string device_pod_json(std::int64_t i) const;
-  std::string plain_pod_json(std::int64_t i) const;  ///< it runs, without devices
+  /// Running pods. A later generation is what came after pod `i`: another name, the same place.
+  ScenarioPod device_pod(std::int64_t i, std::int64_t generation = 0) const;
+  std::string device_pod_json(std::int64_t i, std::int64_t generation = 0) const;
+  std::string plain_pod_json(std::int64_t i, std::int64_t generation = 0) const;
+  std::string device_pod_name(std::int64_t i, std::int64_t generation = 0) const;
+  std::string plain_pod_name(std::int64_t i, std::int64_t generation = 0) const;
+  /// The namespace of pod `i`, of either sort.
+  std::string name_space(std::int64_t i) const;
+  std::string pods_path(std::int64_t i) const;  ///< of the API
   /// One that asks, with that name, for a share of the first kind of cards.
   ScenarioPod asking_pod(std::string name, const SyntheticShare& share) const;
   std::string asking_pod_json(const ScenarioPod& pod) const;
@@ -93,7 +100,7 @@ class SyntheticCluster {
   bool place_pod(std::int64_t n, std::size_t share);
   std::vector<std::size_t> kinds_of(std::int64_t n) const;
   bool card_has_room(std::int64_t n, std::size_t card, const SyntheticShare& share) const;
-  std::string padded(std::string object, std::size_t size) const;
+  std::string finished(std::string pod_object, std::int64_t i, std::int64_t serial) const;
 
   SyntheticOptions options_;
   Scenario setting_;

@@ -4,6 +4,7 @@
 
 #include "json/reader.h"
 #include "sim/scenario_cards.h"
+#include "sim/synthetic_size.h"
 #include "vendors/codec.h"
 
 namespace tessera::sim {
@@ -128,14 +129,70 @@ TEST(Synthetic, KindsOfCards) {
 }
 
 TEST(Synthetic, RealSizes) {
+  // As they are in a real cluster, with what the API server adds.
+  const auto node_size = AllOf(Ge(14'100u), Le(14'500u)), pod_size = AllOf(Ge(2'100u), Le(2'400u));
   const auto cluster =
-      made({.nodes = 100, .device_pods = 200, .plain_pods = 10, .real_size = true});
-  EXPECT_THAT(cluster.node_json(42).size(), AllOf(Ge(14'200u), Le(14'800u)));
-  EXPECT_THAT(cluster.device_pod_json(142).size(), AllOf(Ge(2'200u), Le(2'600u)));
-  EXPECT_THAT(cluster.plain_pod_json(9).size(), AllOf(Ge(2'200u), Le(2'600u)));
+      made({.nodes = 5000, .device_pods = 20'000, .plain_pods = 130'000, .real_size = true});
+  for (const std::int64_t n : {0, 42, 4999}) EXPECT_THAT(cluster.node_json(n).size(), node_size);
+  for (const std::int64_t i : {0, 142, 19'999}) {
+    EXPECT_THAT(cluster.device_pod_json(i).size(), pod_size);
+    EXPECT_THAT(cluster.plain_pod_json(i * 6, 4).size(), pod_size);
+  }
+  const auto asking = cluster.asking_pod("sample", {});
+  EXPECT_THAT(cluster.asking_pod_json(asking).size(), pod_size);
+  EXPECT_EQ(text_at(cluster.asking_pod_json(asking), {"status", "phase"}), "Pending");
   EXPECT_EQ(text_at(cluster.node_json(42), {"metadata", "name"}), "node-00042");
+  EXPECT_EQ(text_at(cluster.node_json(42), {"metadata", "labels", "kubernetes.io/hostname"}),
+            "node-00042");
   EXPECT_EQ(text_at(cluster.plain_pod_json(9), {"spec", "nodeName"}), "node-00009");
   EXPECT_EQ(text_at(cluster.plain_pod_json(9), {"status", "phase"}), "Running");
+}
+
+TEST(Synthetic, RealObjectsDiffer) {
+  const auto cluster = made({.nodes = 10, .device_pods = 20, .plain_pods = 20, .real_size = true});
+  const auto images = [&](std::int64_t n) {
+    const std::string node = cluster.node_json(n);
+    return node.substr(node.find("images"));
+  };
+  EXPECT_NE(images(1), images(2));
+  const auto environment = [&](std::int64_t i) {
+    const std::string pod = cluster.plain_pod_json(i);
+    return pod.substr(pod.find("SERVICE_SETTING"), 80);
+  };
+  EXPECT_NE(environment(1), environment(2));
+  EXPECT_THAT(cluster.plain_pod_json(3), testing::Not(HasSubstr("hami")));
+}
+
+TEST(Synthetic, SuccessorsHoldTheSameUnderAnotherName) {
+  const auto cluster =
+      made({.nodes = 3, .device_pods = 4, .plain_pods = 5, .real_size = true, .namespaces = 2});
+  EXPECT_EQ(cluster.device_pod_name(3, 2), "running-000011");
+  EXPECT_EQ(cluster.plain_pod_name(3, 2), "plain-000013");
+  const std::string before = cluster.device_pod_json(3), after = cluster.device_pod_json(3, 2);
+  EXPECT_EQ(text_at(after, {"metadata", "name"}), "running-000011");
+  EXPECT_NE(text_at(after, {"metadata", "uid"}), text_at(before, {"metadata", "uid"}));
+  const auto held = {"metadata", "annotations", "hami.io/vgpu-devices-allocated"};
+  EXPECT_THAT(text_at(before, held), HasSubstr("NVIDIA,2000,10"));
+  EXPECT_EQ(text_at(after, held), text_at(before, held));
+  EXPECT_EQ(text_at(after, {"spec", "nodeName"}), text_at(before, {"spec", "nodeName"}));
+}
+
+TEST(Synthetic, Namespaces) {
+  const auto all_in_one = made({.nodes = 1, .device_pods = 3});
+  EXPECT_EQ(all_in_one.pods_path(2), "/api/v1/namespaces/default/pods");
+  const auto spread = made({.nodes = 1, .device_pods = 3, .plain_pods = 3, .namespaces = 2});
+  EXPECT_EQ(spread.pods_path(1), "/api/v1/namespaces/team-01/pods");
+  EXPECT_EQ(spread.pods_path(2), "/api/v1/namespaces/team-00/pods");
+  EXPECT_EQ(text_at(spread.device_pod_json(1), {"metadata", "namespace"}), "team-01");
+  EXPECT_EQ(text_at(spread.plain_pod_json(2), {"metadata", "namespace"}), "team-00");
+}
+
+TEST(Synthetic, AHeartbeatIsTheStatusOfANodeOfRealSize) {
+  const std::string node = made({.nodes = 1, .real_size = true}).node_json(0);
+  const std::string beat = heartbeat_status(0);
+  const auto list = beat.find("\"conditions\"");
+  EXPECT_THAT(node, HasSubstr(beat.substr(list, beat.size() - list - 2)));
+  EXPECT_NE(heartbeat_status(1), beat);
 }
 
 TEST(Synthetic, LinksAreStrongerWithinANumaNode) {
@@ -149,6 +206,7 @@ TEST(Synthetic, LinksAreStrongerWithinANumaNode) {
 
 TEST(Synthetic, ErrorsNameTheOption) {
   EXPECT_THAT(SyntheticCluster::make({.nodes = 0}).error().what, HasSubstr("nodes 0"));
+  EXPECT_THAT(SyntheticCluster::make({.namespaces = -1}).error().what, HasSubstr("namespaces -1"));
   EXPECT_THAT(SyntheticCluster::make({.device_pods = -1}).error().what,
               HasSubstr("device pods -1"));
   EXPECT_THAT(SyntheticCluster::make({.device_pods = 1, .shares = {{.weight = 0}}}).error().what,
