@@ -93,7 +93,8 @@ TEST(Compare, AWrongAnswerOfTheOtherEndsTheRun) {
   route.max_body = std::size_t{1} << 20;
   route.handler = [](http::Request&&, const http::Responder& respond) {
     http::Response response;
-    response.body = R"({"NodeNames":["node-00039"],"FailedNodes":{},"Error":""})";
+    response.body =
+        R"({"NodeNames":["accelerated-pool-a.zone-1.example-00039"],"FailedNodes":{},"Error":""})";
     respond(std::move(response));
   };
   auto server = http::Server::start({}, {std::move(route)});

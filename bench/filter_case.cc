@@ -35,6 +35,7 @@ FilterLoad load_of(const FilterCase& filter_case, const FilterOptions& options) 
 
 sim::SyntheticOptions cluster_of(const FilterCase& filter_case, const FilterOptions& options) {
   sim::SyntheticOptions cluster = filter_case.cluster;
+  cluster.node_prefix = kNodePrefix;
   cluster.node_policy = options.node_policy;
   // A case about a policy of its own keeps it.
   if (cluster.device_policy == sim::SyntheticOptions{}.device_policy)
@@ -125,6 +126,24 @@ Result<double> heap_requests(const FilterCase& filter_case, const FilterOptions&
   const auto figures = run_filters({&lane, 1}, load);
   if (!figures) return tl::unexpected(figures.error());
   return static_cast<double>(figures->front().heap_requests) / static_cast<double>(load.calls);
+}
+
+/// Where the time of a call goes inside the server, by its own metrics: means over all calls that
+/// it has decided.
+Status add_phases(Row& row, const Served& served) {
+  auto client = LoadClient::connect(served.metrics_port);
+  if (!client) return tl::unexpected(client.error());
+  const auto page = (*client)->exchange(get("/metrics"));
+  if (!page) return tl::unexpected(page.error());
+  for (const char* phase : {"read", "wait", "names", "decide", "hold", "encode", "send"}) {
+    const auto figure = [&](const char* of) {
+      return metric(page->body,
+                    fmt::format("tessera_filter_phase_seconds_{}{{phase=\"{}\"}}", of, phase));
+    };
+    if (const double count = figure("count"); count > 0)
+      row.add(fmt::format("{}_us", phase), figure("sum") / count * 1e6);
+  }
+  return {};
 }
 
 double share_of_equal(const FilterFigures& a, const FilterFigures& b) {
@@ -245,6 +264,7 @@ Result<std::vector<Row>> measure_case(const FilterCase& filter_case, const Filte
   Row row = row_of(filter_case.what, best.front());
   add_floor(row, best.front(), *floor);
   row.add(kAllocations, *heap).add(kPeakRss, peak_mb);
+  if (auto status = add_phases(row, running.served); !status) return tl::unexpected(status.error());
   if (filter_case.whole_nodes)
     row.add("peak_x_body",
             (peak_mb - idle_mb) * 1e6 / static_cast<double>(best.front().body.size()));

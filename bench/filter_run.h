@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -22,6 +23,9 @@
 #include "stage.h"
 
 namespace tessera::bench {
+
+/// Node names as long as those of real machines: 1,000 of them are a body of 44 KB.
+inline constexpr std::string_view kNodePrefix = "accelerated-pool-a.zone-1.example-";
 
 /// An extender with the cluster that it watches.
 struct FilterLane {

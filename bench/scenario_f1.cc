@@ -133,6 +133,7 @@ Result<Row> measure_growth(const FilterOptions& options, std::int64_t nodes) {
   FilterCase one;
   for (std::size_t k = 0; k < 2; ++k) {
     one = case_of({.nodes = nodes, .pods_per_node = pods[k]});
+    one.cluster.node_prefix = kNodePrefix;
     if (auto status = start_side(one, options, sides[k]); !status)
       return tl::unexpected(status.error());
     lanes[k].stage = sides[k].stage.get();
