@@ -54,8 +54,9 @@ std::map<std::string, double> held(const sim::SyntheticCluster& cluster) {
   return by_card;
 }
 
-/// What is wrong with the page; "" when it is right.
-std::string fault_of(std::string_view page, const sim::SyntheticCluster& cluster) {
+}  // namespace
+
+std::string page_fault(std::string_view page, const sim::SyntheticCluster& cluster) {
   const auto expect = [page](std::string_view row, double wanted) {
     const double got = metric(page, row);
     return got == wanted ? std::string() : fmt::format("{} is {}, not {}", row, got, wanted);
@@ -83,8 +84,6 @@ std::string fault_of(std::string_view page, const sim::SyntheticCluster& cluster
   }
   return {};
 }
-
-}  // namespace
 
 Result<LargeServer> start_server(const LargeCluster& cluster, const Folder& folder,
                                  const std::string& program) {
@@ -132,7 +131,7 @@ Result<std::int64_t> check_books(const LargeServer& server, const LargeCluster& 
     if (!client) return tl::unexpected(client.error());
     const auto page = (*client)->exchange(get("/metrics"));
     // A page of so many cards takes its time where others want the processor too.
-    wrong = page ? fault_of(page->body, cluster.made()) : page.error().what;
+    wrong = page ? page_fault(page->body, cluster.made()) : page.error().what;
     if (wrong.empty())
       return cluster.made().options().nodes * cluster.made().options().cards.front().count;
     std::this_thread::sleep_for(1s);

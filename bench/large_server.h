@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -28,6 +29,9 @@ void wait_quiet(const ChildProcess& child);
 /// Every card shows exactly what its pods hold, no object is missing, nothing was unreadable, the
 /// self-check found no difference. Waits a while for it. Returns how many cards were looked at.
 Result<std::int64_t> check_books(const LargeServer& server, const LargeCluster& cluster);
+
+/// What is wrong with that metrics page, by the same rule; "" when it is right.
+std::string page_fault(std::string_view page, const sim::SyntheticCluster& cluster);
 
 /// In MB of 10^6 bytes: "VmRSS" or "VmHWM".
 double memory_mb(const ChildProcess& child, std::string_view name);
