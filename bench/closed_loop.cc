@@ -117,14 +117,15 @@ Status Loop::schedule(LoadClient& client) {
 }
 
 /// The first pod whose pause is over, once there is room in flight. Nothing: all are bound, or the
-/// time is over.
+/// time is over and nothing is in flight any more.
 std::optional<Loop::Waiting> Loop::next() {
   std::unique_lock lock(mutex_);
-  while (!stopped_ && bound_ < pods_.size() && SteadyClock::now() < end_) {
-    const auto ready =
-        std::find_if(waiting_.begin(), waiting_.end(),
-                     [now = SteadyClock::now()](const Waiting& w) { return w.from <= now; });
-    if (ready != waiting_.end() && in_flight_ < options_.in_flight) {
+  while (!stopped_ && bound_ < pods_.size()) {
+    const auto now = SteadyClock::now();
+    if (now >= end_ && in_flight_ == 0) break;
+    const auto ready = std::find_if(waiting_.begin(), waiting_.end(),
+                                    [now](const Waiting& w) { return w.from <= now; });
+    if (now < end_ && ready != waiting_.end() && in_flight_ < options_.in_flight) {
       const Waiting taken = *ready;
       waiting_.erase(ready);
       ++in_flight_;

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "http/server.h"
@@ -39,7 +40,7 @@ class FakeExtender {
     return run_closed_loop({.port = server_->port(),
                             .in_flight = 2,
                             .names = {"n0", "n1"},
-                            .patience = std::chrono::milliseconds(pods == 1 ? 50 : 60'000)},
+                            .patience = std::chrono::milliseconds(pods == 1 ? 300 : 60'000)},
                            all);
   }
   /// For ever with that answer to bind, or to filter: what the loop says of its one pod.
@@ -58,9 +59,13 @@ class FakeExtender {
             .path = std::move(path),
             .handler =
                 [this, &answers, &bodies](http::Request&& request, const http::Responder& respond) {
-                  const std::lock_guard lock(mutex_);
-                  respond(answers[std::min(bodies.size(), answers.size() - 1)]);
+                  // Noted before it is answered: the answer may end the run.
+                  std::unique_lock lock(mutex_);
+                  const http::Response& answer =
+                      answers[std::min(bodies.size(), answers.size() - 1)];
                   bodies.push_back(std::move(request.body));
+                  lock.unlock();
+                  respond(answer);
                 },
             .admit = {},
             .too_large = {}};
@@ -112,7 +117,7 @@ TEST(ClosedLoop, SaysWhyAPodIsNotBound) {
   };
   const Case cases[] = {
       {good(kPlaced), good(R"({"Error":"the node is locked"})"),
-       "0 of 1 pods are bound after 50 ms; the last problem: the node is locked"},
+       "0 of 1 pods are bound after 300 ms; the last problem: the node is locked"},
       {good(kPlaced), http::plain_text(500, "broken"), "the last problem: code 500: broken"},
       {good(kPlaced), good("no JSON"), "the last problem: code 200: no JSON"},
       {good(R"({"NodeNames":[],"Error":"nothing fits"})"), good(kBound), "nothing fits"},
