@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "harness.h"
 #include "sim/agents.h"
+#include "sim/synthetic.h"
 
 namespace tessera::test {
 namespace {
@@ -26,23 +27,13 @@ class CrowdTest : public ClusterTest {
                                                         options, metrics_);
     agents_ = std::make_unique<sim::Agents>(*agent_client_,
                                             sim::AgentOptions{.allocate_delay = delay}, clock_);
-    for (int n = 0; n < nodes; ++n) {
-      sim::AgentNode node{.name = fmt::format("n{}", n), .devices = {}};
-      for (int c = 0; c < cards; ++c) {
-        core::Device device;
-        device.id = fmt::format("n{}-card{}", n, c);
-        device.index = static_cast<std::uint32_t>(c);
-        device.slots = 10;
-        device.memory = MiB{24'576};
-        device.cores = CorePercent{100};
-        device.model = "NVIDIA-Tesla T4";
-        device.mode = "hami-core";
-        device.vendor = VendorId{0};
-        device.healthy = true;
-        node.devices.push_back(device);
-      }
-      agents_->add_node(node);
-      names_.push_back(node.name);
+    sim::SyntheticOptions made{.nodes = nodes, .node_prefix = "n", .node_digits = 1};
+    made.cards = {{.model = "NVIDIA-Tesla T4", .count = cards, .memory = 24'576}};
+    const auto cluster = sim::SyntheticCluster::make(made);
+    ASSERT_TRUE(cluster) << cluster.error().what;
+    for (std::int64_t n = 0; n < nodes; ++n) {
+      ASSERT_TRUE(agents_->add_node(cluster->agent_node(n)));
+      names_.push_back(cluster->node_name(n));
     }
     agents_->start();
   }
