@@ -98,7 +98,8 @@ void Connection::peer_ended(IoResult result) {
   client_gone_->store(true);
   // A client may shut down its sending side and still wait for the answer; anything else has nobody
   // to talk to.
-  const bool answer_under_way = phase_ == Phase::kHandling || phase_ == Phase::kResponding;
+  const bool answer_under_way = phase_ == Phase::kHandling || phase_ == Phase::kResponding ||
+                                (phase_ == Phase::kStreaming && stream_->whole_answer());
   if (result == IoResult::kEnd && answer_under_way) return;
   close();
 }
@@ -226,18 +227,20 @@ void Connection::respond(Response response) {
 }
 
 bool Connection::begin_stream(const Response& head, std::shared_ptr<StreamBuffer> stream) {
-  if (phase_ != Phase::kHandling || peer_ended_) return false;
-  phase_ = Phase::kStreaming;
-  stream_ = std::move(stream);
+  const bool whole_answer = stream->whole_answer();
+  if (phase_ != Phase::kHandling || (peer_ended_ && !whole_answer)) return false;
+  keep_alive_ = keep_alive_ && http11_ && !draining_ && !peer_ended_;
+  const bool head_only = head_request_ && whole_answer;
+  phase_ = head_only ? Phase::kResponding : Phase::kStreaming;
+  if (!head_only) stream_ = std::move(stream);
   stream_last_ = false;
-  if (!http11_) keep_alive_ = false;
   HeadFacts facts;
   facts.framing = http11_ ? Framing::kChunked : Framing::kUntilClose;
   facts.keep_alive = keep_alive_;
   facts.http11 = http11_;
   facts.date = host_.date();
   send(render_head(head, facts), "");
-  return true;
+  return !head_only;
 }
 
 void Connection::flush_stream() {
@@ -293,8 +296,9 @@ void Connection::on_write(IoResult result, std::size_t bytes) {
     close();
     return;
   }
-  // Slow is allowed, standing still is not.
-  if (phase_ != Phase::kReading && phase_ != Phase::kHandling) expire_in(limits_.idle);
+  // Slow is allowed, standing still is not; a piece of a long answer is held for a limited time.
+  const bool by_piece = phase_ == Phase::kStreaming && stream_->whole_answer();
+  if (phase_ != Phase::kReading && phase_ != Phase::kHandling && !by_piece) expire_in(limits_.idle);
   written_ += bytes;
   if (written_ >= output_.front().head.size() + output_.front().body.size()) {
     output_.pop_front();

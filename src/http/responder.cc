@@ -9,6 +9,20 @@
 #include "obs/log.h"
 
 namespace tessera::http {
+namespace {
+
+struct LostUnlessBegun {
+  explicit LostUnlessBegun(std::shared_ptr<StreamBuffer> of) : buffer(std::move(of)) {}
+  LostUnlessBegun(const LostUnlessBegun&) = delete;
+  LostUnlessBegun& operator=(const LostUnlessBegun&) = delete;
+  ~LostUnlessBegun() {
+    if (!begun) buffer->lost();
+  }
+  const std::shared_ptr<StreamBuffer> buffer;
+  bool begun = false;
+};
+
+}  // namespace
 
 Responder::State::~State() {
   if (!claim()) return;
@@ -34,20 +48,29 @@ void Responder::operator()(Response response) const {
 }
 
 std::shared_ptr<Stream> Responder::stream(int status, std::string content_type) const {
-  auto buffer = std::make_shared<StreamBuffer>(state_->loop, state_->connection);
-  if (!state_->claim()) {
-    log::warn("second answer to one request dropped", {{"status", status}});
-    buffer->lost();
-    return std::make_shared<StreamHandle>(std::move(buffer));
-  }
   Response head;
   head.status = status;
   head.content_type = std::move(content_type);
-  const auto begin = [to = state_->connection, head = std::move(head), buffer] {
+  return begin(std::move(head), false);
+}
+
+std::shared_ptr<Stream> Responder::long_answer(Response head) const {
+  return begin(std::move(head), true);
+}
+
+std::shared_ptr<Stream> Responder::begin(Response head, bool whole_answer) const {
+  auto buffer = std::make_shared<StreamBuffer>(state_->loop, state_->connection, whole_answer);
+  if (!state_->claim()) {
+    log::warn("second answer to one request dropped", {{"status", head.status}});
+    buffer->lost();
+    return std::make_shared<StreamHandle>(std::move(buffer));
+  }
+  // A loop that has ended drops the task unrun: then too the producer must learn that nobody reads.
+  const auto unless_begun = std::make_shared<LostUnlessBegun>(buffer);
+  state_->loop->call([to = state_->connection, head = std::move(head), unless_begun] {
     const auto alive = to.lock();
-    if (!alive || !alive->begin_stream(head, buffer)) buffer->lost();
-  };
-  state_->loop->call(begin);
+    if (alive && alive->begin_stream(head, unless_begun->buffer)) unless_begun->begun = true;
+  });
   return std::make_shared<StreamHandle>(std::move(buffer));
 }
 

@@ -59,6 +59,9 @@ class Stream {
   virtual void end() = 0;    ///< completes the response properly
   virtual void abort() = 0;  ///< cuts the connection
   virtual bool open() const = 0;
+  /// Calls `then` once, on the I/O thread, when the socket has taken all that was written. Dropped
+  /// uncalled when the client is gone first; at most one waits.
+  virtual void when_taken(std::function<void()> then) = 0;
 };
 
 /// Answers exactly once; copyable (shared). Destroying every copy unanswered sends 500. Any thread.
@@ -66,11 +69,16 @@ class Responder {
  public:
   void operator()(Response response) const;
   std::shared_ptr<Stream> stream(int status, std::string content_type) const;
+  /// A stream that is one long answer, see http/pieces.h: whoever only asked for the head gets
+  /// that, who has finished sending gets all of it, and each write must be taken within the idle
+  /// time. The body of `head` does not count.
+  std::shared_ptr<Stream> long_answer(Response head) const;
   void abort() const;  ///< cut the connection without an answer (fault injection)
   struct State;
   explicit Responder(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
  private:
+  std::shared_ptr<Stream> begin(Response head, bool whole_answer) const;
   std::shared_ptr<State> state_;
 };
 

@@ -7,16 +7,21 @@
 
 namespace tessera::http {
 
-StreamBuffer::StreamBuffer(std::shared_ptr<Loop> loop, std::weak_ptr<Connection> connection)
-    : loop_(std::move(loop)), connection_(std::move(connection)) {}
+StreamBuffer::StreamBuffer(std::shared_ptr<Loop> loop, std::weak_ptr<Connection> connection,
+                           bool whole_answer)
+    : loop_(std::move(loop)), connection_(std::move(connection)), whole_answer_(whole_answer) {}
 
-bool StreamBuffer::write(std::string_view chunk) {
+bool StreamBuffer::write(std::string chunk) {
   bool cut = false;
   {
     const std::lock_guard lock(mutex_);
     if (!open_) return false;
     cut = waiting_.size() + under_way_ > kMost;
-    if (!cut) waiting_.append(chunk);
+    if (!cut && waiting_.empty()) {
+      waiting_ = std::move(chunk);
+    } else if (!cut) {
+      waiting_.append(chunk);
+    }
   }
   if (cut) {
     abort();
@@ -36,11 +41,22 @@ void StreamBuffer::end() {
   wake();
 }
 
+void StreamBuffer::when_taken(std::function<void()> then) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!open_) return;  // `then` ends with the caller's frame, outside the lock
+    then_.swap(then);
+  }
+  wake();
+}
+
 void StreamBuffer::abort() {
+  std::function<void()> unheard;
   {
     const std::lock_guard lock(mutex_);
     if (!open_) return;
     open_ = false;
+    unheard.swap(then_);
   }
   loop_->post([connection = connection_] {
     if (const auto alive = connection.lock()) alive->cut();
@@ -48,15 +64,24 @@ void StreamBuffer::abort() {
 }
 
 StreamBuffer::Piece StreamBuffer::take() {
-  const std::lock_guard lock(mutex_);
-  under_way_ = waiting_.size();
-  return {std::exchange(waiting_, {}), ended_};
+  std::function<void()> then;
+  Piece piece;
+  {
+    const std::lock_guard lock(mutex_);
+    under_way_ = waiting_.size();
+    if (waiting_.empty()) then.swap(then_);
+    piece = {std::exchange(waiting_, {}), ended_};
+  }
+  if (then) then();
+  return piece;
 }
 
 void StreamBuffer::lost() {
+  std::function<void()> unheard;  // its end may end the producer, who looks at this buffer
   const std::lock_guard lock(mutex_);
   open_ = false;
   waiting_ = {};
+  unheard.swap(then_);
 }
 
 // Always through the queue: one wake-up carries all that was written until it is served, and the

@@ -28,9 +28,7 @@ void add_line(std::string& out, std::string_view line) {
 
 }  // namespace
 
-std::string open_metrics(std::string_view page) {
-  std::string out;
-  out.reserve(page.size() + 64);
+void open_metrics_lines(std::string_view page, std::string& out) {
   while (!page.empty()) {
     const std::size_t end = page.find('\n');
     const std::string_view line = page.substr(0, end);
@@ -51,7 +49,13 @@ std::string open_metrics(std::string_view page) {
     out += ' ';
     add_line(out, words);
   }
-  out += "# EOF\n";
+}
+
+std::string open_metrics(std::string_view page) {
+  std::string out;
+  out.reserve(page.size() + 64);
+  open_metrics_lines(page, out);
+  out += kOpenMetricsEnd;
   return out;
 }
 

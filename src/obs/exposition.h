@@ -13,6 +13,9 @@ constexpr std::string_view kOpenMetricsType =
 /// A page of format 0.0.4 as OpenMetrics 1.0: families of counters lose their "_total", the page
 /// gets its end mark. Counters that are not named "…_total" become gauges of unknown type.
 std::string open_metrics(std::string_view page);
+/// The same for some whole lines of a page, without the end mark.
+void open_metrics_lines(std::string_view lines, std::string& out);
+constexpr std::string_view kOpenMetricsEnd = "# EOF\n";
 
 /// Whether an Accept header wants OpenMetrics.
 bool accepts_open_metrics(std::string_view accept);

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -126,9 +126,10 @@ void handle_webhook(Scheduler& s, http::Request&& request, const http::Responder
 
 void handle_metrics(Scheduler& s, http::Request&& request, const http::Responder& respond) {
   s.scrape.post([&s, respond, form = http::metrics_form(request)] {
-    std::optional<std::string> page = s.metrics_page();
-    if (!page) return respond(http::plain_text(503, "shutting down"));
-    respond(http::metrics_answer(std::move(*page), form));
+    Result<std::unique_ptr<http::PieceSource>> page = s.metrics_page();
+    if (!page) return respond(http::plain_text(503, page.error().what));
+    http::send_metrics(respond, form, std::move(*page),
+                       [&s](std::function<void()> task) { s.scrape.post(std::move(task)); });
   });
 }
 

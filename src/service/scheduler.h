@@ -2,6 +2,7 @@
 /// Thread rule: see each part; what is behind `state` belongs to the state thread.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include "base/clock.h"
 #include "client/api.h"
 #include "client/credentials.h"
+#include "http/pieces.h"
 #include "obs/metrics.h"
 #include "service/allocation_watch.h"
 #include "service/binder.h"
@@ -55,8 +57,9 @@ class Scheduler {
   /// threads.
   void refuse_new_work();
   void stop();
-  /// A page of metrics; runs on the scrape worker. nullopt when the state thread has stopped.
-  std::optional<std::string> metrics_page();
+  /// A page of metrics, taken now and made piece by piece; all of it on the scrape worker. Errors:
+  /// the state thread has stopped, too many pages are under way.
+  Result<std::unique_ptr<http::PieceSource>> metrics_page();
   std::string self_check();
 
   const ServeOptions options;
@@ -102,6 +105,8 @@ class Scheduler {
   // Pages of metrics: scheduler_scrape.cc.
   ScrapeFigures figures();  // state thread
   Camera camera_;           // scrape worker
+  /// Counted down by whatever thread ends a page, which may be after us.
+  const std::shared_ptr<std::atomic<int>> pages_ = std::make_shared<std::atomic<int>>(0);
   void tell_unassigned(const PodRecord& pod);
   // Another vendor table, wake-ups: scheduler_reload.cc.
   void connect_news();

@@ -1,7 +1,10 @@
 /// What the scheduler shows of itself: pages of metrics, and pods that passed it by.
 #include <fmt/format.h>
 
+#include <atomic>
 #include <chrono>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "base/step_back.h"
@@ -11,6 +14,47 @@
 #include "service/scrape_text.h"
 
 namespace tessera::service {
+namespace {
+
+/// So many clients that do not read cost less than the cluster itself does.
+constexpr int kMostPages = 64;
+
+/// One of the pages under way; measures the time that making it takes, not that of the client.
+class CountedPage final : public http::PieceSource {
+ public:
+  CountedPage(std::shared_ptr<std::atomic<int>> pages, std::unique_ptr<PicturePage> page,
+              const Clock& clock, MonoTime::duration taken, obs::Histogram duration)
+      : pages_(std::move(pages)),
+        page_(std::move(page)),
+        clock_(clock),
+        taken_(taken),
+        duration_(duration) {
+    pages_->fetch_add(1);
+  }
+  ~CountedPage() override { pages_->fetch_sub(1); }
+  CountedPage(const CountedPage&) = delete;
+  CountedPage& operator=(const CountedPage&) = delete;
+
+  http::Piece next(std::string& piece) override {
+    const MonoTime begin = clock_.mono();
+    const http::Piece step = page_->next(piece);
+    taken_ += clock_.mono() - begin;
+    if (step == http::Piece::kLast) {
+      duration_.observe(std::chrono::duration<double>(taken_).count());
+    }
+    return step;
+  }
+
+ private:
+  const std::shared_ptr<std::atomic<int>> pages_;
+  const std::unique_ptr<PicturePage> page_;
+  const Clock& clock_;
+  MonoTime::duration taken_;
+  const obs::Histogram duration_;
+};
+
+}  // namespace
+
 ScrapeFigures Scheduler::figures() {
   ScrapeFigures out{.bind_waiting = binder.waiting(),
                     .bind_active = binder.active(),
@@ -42,26 +86,30 @@ void Scheduler::tell_unassigned(const PodRecord& pod) {
                            fact.node));
 }
 
-std::optional<std::string> Scheduler::metrics_page() {
+Result<std::unique_ptr<http::PieceSource>> Scheduler::metrics_page() {
   step_back();
+  if (pages_->load() >= kMostPages) {
+    return fail(Code::kUnavailable, "too many pages of metrics are under way");
+  }
   const MonoTime begin = clock.mono();
   ScrapePicture picture;
   const std::shared_ptr<const FactReader> reader = live.get();
   if (!camera_.take(
           state, books, [this] { return figures(); }, reader->generation(), picture)) {
-    return std::nullopt;
+    return fail(Code::kUnavailable, "shutting down");
   }
-  ScrapePage page =
-      picture_page(picture, reader->vendors(), TESSERA_VERSION, options.legacy_metrics);
-  if (page.duplicates > 0) {
-    measures.scrape_duplicates.increment(static_cast<double>(page.duplicates));
+  auto page = std::make_unique<PicturePage>(
+      std::move(picture), std::shared_ptr<const vendors::Vendors>(reader, &reader->vendors()),
+      TESSERA_VERSION, options.legacy_metrics,
+      [this] { return metrics.render() + obs::process_text(obs::process_figures()); });
+  if (const std::size_t duplicates = page->duplicates(); duplicates > 0) {
+    measures.scrape_duplicates.increment(static_cast<double>(duplicates));
     log::debug("rows of metrics with equal labels are left out",
-               {{"rows", static_cast<std::uint64_t>(page.duplicates)}});
+               {{"rows", static_cast<std::uint64_t>(duplicates)}});
   }
-  page.text += metrics.render();
-  page.text += obs::process_text(obs::process_figures());
-  measures.scrape_duration.observe(std::chrono::duration<double>(clock.mono() - begin).count());
-  return std::move(page.text);
+  const MonoTime end = clock.mono();
+  return std::make_unique<CountedPage>(pages_, std::move(page), clock, end - begin,
+                                       measures.scrape_duration);
 }
 
 }  // namespace tessera::service

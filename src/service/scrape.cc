@@ -36,19 +36,29 @@ bool Camera::same(const Shot& shot, const core::Node& node) const {
 
 void Camera::shoot_node(Books& books, NodeId id) {
   const core::Node& node = books.cluster().node(id);
-  Shot& shot = shots_[id.v];
-  if (same(shot, node)) return;
-  auto fresh = std::make_shared<ScrapeNode>();
-  fresh->name = node.spec.name;
-  fresh->present = node.present;
-  fresh->devices = node.spec.devices;
-  fresh->used = node.used;
-  fresh->offered = node.spec.offered;
+  if (same(shots_[id.v], node)) return;
+  Fresh& entry = fresh_.emplace_back();
+  entry.id = id.v;
+  entry.version = node.version;
+  ScrapeNode& fresh = entry.node;
+  fresh.name = node.spec.name;
+  fresh.present = node.present;
+  fresh.devices = node.spec.devices;
+  fresh.used = node.used;
+  fresh.offered = node.spec.offered;
   for (const PodUid& uid : books.cluster().holders_on(id)) {
     const core::Hold* hold = books.cluster().hold(uid);
-    if (hold != nullptr) fresh->pods.push_back(copy_pod(books, uid, hold->allocation));
+    if (hold != nullptr) fresh.pods.push_back(copy_pod(books, uid, hold->allocation));
   }
-  shot = {.version = node.version, .present = node.present, .node = std::move(fresh)};
+}
+
+/// On the scrape worker, between two slices.
+void Camera::pack_fresh() {
+  for (const Fresh& fresh : fresh_) {
+    shots_[fresh.id] = {
+        .version = fresh.version, .present = fresh.node.present, .node = pack(fresh.node)};
+  }
+  fresh_.clear();
 }
 
 /// Node ids from `first` on until the slice is over; the next id.
@@ -90,6 +100,7 @@ bool Camera::take(TaskThread& state, Books& books, const std::function<ScrapeFig
         })) {
       return false;
     }
+    pack_fresh();
   } while (next < count);
   if (!state.run([&] {
         picture.figures = figures();

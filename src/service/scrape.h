@@ -1,8 +1,9 @@
 /// The picture of the books that a page of metrics is made of: devices, pods, quotas, queues. The
 /// state thread only copies what has changed since the last page, node by node and never for longer
-/// than a slice, so that no decision waits for a scrape; what it hands over is immutable. Text is
-/// made of it on the scrape worker (scrape_text.h). Thread rule: Camera belongs to the scrape
-/// worker; pictures are plain values.
+/// than a slice, so that no decision waits for a scrape. The scrape worker packs what one slice
+/// brought before it asks for the next (scrape_pack.h), and makes text of it piece by piece
+/// (scrape_text.h). Thread rule: Camera belongs to the scrape worker, which waits while the state
+/// thread writes to it; pictures are plain values of immutable parts, any thread may drop one.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 
 #include "core/cluster.h"
 #include "service/books.h"
+#include "service/scrape_pack.h"
 #include "service/task_thread.h"
 
 namespace tessera::service {
@@ -33,27 +35,13 @@ struct ScrapeFigures {
   std::map<std::string, std::size_t> allocating;  ///< pods whose agent has not answered, by node
 };
 
-struct ScrapePod {
-  std::string ns, name, node;
-  std::vector<std::string> containers;  ///< names by position; empty when no watch told them
-  std::vector<core::Charge> charges;
-  std::vector<core::Grant> grants;
-};
-struct ScrapeNode {
-  std::string name;
-  bool present = false;  ///< else only its pods count
-  std::vector<core::Device> devices;
-  std::vector<core::Usage> used;
-  std::vector<bool> offered;
-  std::vector<ScrapePod> pods;
-};
 struct ScrapeQuotas {
   std::vector<core::QuotaBook::Row> rows;
   std::vector<std::pair<std::string, core::QuotaNeeds>> used;  ///< by namespace
 };
 struct ScrapePicture {
   ScrapeFigures figures;
-  std::vector<std::shared_ptr<const ScrapeNode>> nodes;
+  std::vector<std::shared_ptr<const PackedNode>> nodes;
   std::shared_ptr<const ScrapeQuotas> quotas;
 };
 
@@ -69,15 +57,22 @@ class Camera {
   struct Shot {
     std::uint64_t version = 0;
     bool present = false;
-    std::shared_ptr<const ScrapeNode> node;  // null: never taken
+    std::shared_ptr<const PackedNode> node;  // null: never taken
+  };
+  struct Fresh {
+    std::uint32_t id = 0;
+    std::uint64_t version = 0;
+    ScrapeNode node;
   };
   std::uint32_t shoot(Books& books, std::uint32_t first);
   void shoot_node(Books& books, NodeId id);
   void shoot_quotas(const core::QuotaBook& quotas);
   bool same(const Shot& shot, const core::Node& node) const;
+  void pack_fresh();
 
   std::uint64_t generation_ = 0, quota_version_ = 0;
-  std::vector<Shot> shots_;  // by node id
+  std::vector<Shot> shots_;   // by node id
+  std::vector<Fresh> fresh_;  // what one slice has copied
   std::shared_ptr<const ScrapeQuotas> quotas_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <unordered_set>
@@ -17,110 +18,6 @@ namespace {
 using obs::label_text;
 
 constexpr double kBytesPerMiB = 1024 * 1024;
-
-/// Equal labels twice make a scraper refuse the whole page; they come up when names differ only in
-/// bytes that are no UTF-8, or when a pod was made anew under the name of one not gone yet.
-class Seen {
- public:
-  explicit Seen(std::size_t& duplicates) : duplicates_(duplicates) {}
-  template <class... Parts>
-  bool is_new(const Parts&... parts) {
-    std::string key;
-    ((key += parts, key += '\n'), ...);  // label texts hold no raw line end
-    if (keys_.insert(std::move(key)).second) return true;
-    ++duplicates_;
-    return false;
-  }
-
- private:
-  std::unordered_set<std::string> keys_;
-  std::size_t& duplicates_;
-};
-
-void add_devices(const ScrapeNode& node, const std::string& name, Seen& seen, Rows& rows) {
-  for (std::size_t i = 0; i < node.devices.size(); ++i) {
-    const core::Device& device = node.devices[i];
-    DeviceRow row{&device, node.used[i], name, label_text(device.id), label_text(device.model)};
-    if (seen.is_new(row.node, row.uuid)) rows.devices.push_back(std::move(row));
-  }
-}
-
-void add_vendors(const ScrapeNode& node, const std::string& name, const vendors::Vendors& vendors,
-                 Seen& seen, Rows& rows) {
-  for (std::size_t v = 0; v < vendors.all().size(); ++v) {
-    NodeVendorRow row{name, label_text(vendors.all()[v].word)};
-    row.offered = v < node.offered.size() && node.offered[v];
-    row.registered = std::any_of(node.devices.begin(), node.devices.end(),
-                                 [v](const core::Device& device) { return device.vendor.v == v; });
-    if (!row.offered && !row.registered) continue;  // the node has nothing to do with this vendor
-    if (seen.is_new(row.node, row.vendor)) rows.node_vendors.push_back(std::move(row));
-  }
-}
-
-/// Several grants of one card to one container (instances) are one row.
-std::vector<ContainerRow> container_rows(const ScrapePod& pod, const PodRow& base) {
-  std::map<std::pair<std::uint32_t, std::string>, ContainerRow> by_card;
-  for (const core::Grant& grant : pod.grants) {
-    const std::string uuid = label_text(grant.device);
-    ContainerRow& row = by_card[{grant.position, uuid}];
-    row.ns = base.ns;
-    row.pod = base.pod;
-    row.node = base.node;
-    row.uuid = uuid;
-    row.index = grant.position;
-    if (grant.position < pod.containers.size()) {
-      row.container = label_text(pod.containers[grant.position]);
-    }
-    row.memory += grant.memory.v;
-    row.cores += grant.cores.v;
-  }
-  std::vector<ContainerRow> rows;
-  for (auto& [key, row] : by_card) rows.push_back(std::move(row));
-  return rows;
-}
-
-void add_instances(const ScrapeNode& node, const std::string& name, const ScrapePod& pod,
-                   Seen& seen, Rows& rows) {
-  for (const core::Grant& grant : pod.grants) {
-    if (!grant.mig || !grant.mig->instance) continue;  // its agent has not made it yet
-    const std::size_t at = core::find_device(node.devices, grant.vendor, grant.device);
-    if (at == node.devices.size() || !node.devices[at].partitioned()) continue;
-    InstanceRow row{.node = name,
-                    .uuid = label_text(grant.device),
-                    .mig_uuid = label_text(grant.mig->instance->uuid),
-                    .profile = label_text(grant.mig->profile),
-                    .gpu_instance = label_text(grant.mig->instance->gpu_instance),
-                    .compute_instance = label_text(grant.mig->instance->compute_instance),
-                    .device_index = node.devices[at].index,
-                    .placement = grant.mig->placement};
-    if (seen.is_new(row.node, row.uuid, row.profile, row.gpu_instance)) {
-      rows.instances.push_back(std::move(row));
-    }
-  }
-}
-
-struct PodSeen {
-  Seen pods, containers, instances;
-};
-
-void add_pods(const ScrapeNode& node, const std::string& name, PodSeen& seen, Rows& rows) {
-  for (const ScrapePod& pod : node.pods) {
-    PodRow base{label_text(pod.ns), label_text(pod.name), label_text(pod.node), {}, {}};
-    for (const core::Charge& charge : pod.charges) {
-      if (charge.device.empty()) continue;
-      PodRow row = base;
-      row.uuid = label_text(charge.device);
-      row.used = charge.usage;
-      if (seen.pods.is_new(row.ns, row.pod, row.node, row.uuid)) rows.pods.push_back(row);
-    }
-    for (ContainerRow& row : container_rows(pod, base)) {
-      if (seen.containers.is_new(row.ns, row.pod, row.node, row.uuid, std::to_string(row.index))) {
-        rows.containers.push_back(std::move(row));
-      }
-    }
-    add_instances(node, name, pod, seen.instances, rows);
-  }
-}
 
 // ---- quotas
 
@@ -142,7 +39,7 @@ QuotaRow& quota_row(QuotaTable& table, const std::string& ns, const std::string&
 }
 
 void add_limits(const core::QuotaBook::Row& quota, const vendors::Vendors& vendors,
-                QuotaTable& table, Rows& rows) {
+                QuotaTable& table, QuotaRows& rows) {
   for (const core::QuotaLimit& limit : quota.quota.limits) {
     if (limit.vendor.v >= vendors.all().size()) continue;
     const std::string& resource = resource_of(vendors.at(limit.vendor), limit.kind);
@@ -154,12 +51,12 @@ void add_limits(const core::QuotaBook::Row& quota, const vendors::Vendors& vendo
     for (const core::QuotaNeed& need : quota.used) {
       if (need.vendor == limit.vendor) used += need.amount(limit.kind);
     }
-    rows.quota_objects.push_back({label_text(quota.quota.ns), label_text(quota.quota.name),
-                                  label_text(resource), used, limit.limit});
+    rows.objects.push_back({label_text(quota.quota.ns), label_text(quota.quota.name),
+                            label_text(resource), used, limit.limit});
   }
 }
 
-void add_quotas(const ScrapeQuotas& quotas, const vendors::Vendors& vendors, Rows& rows) {
+void add_quotas(const ScrapeQuotas& quotas, const vendors::Vendors& vendors, QuotaRows& rows) {
   QuotaTable table;
   for (const core::QuotaBook::Row& quota : quotas.rows) add_limits(quota, vendors, table, rows);
   for (const auto& [ns, needs] : quotas.used) {
@@ -206,20 +103,117 @@ void Page::plain(std::string_view name, std::string_view help, double value) {
 
 double bytes(MiB memory) { return static_cast<double>(memory.v) * kBytesPerMiB; }
 
-Rows rows_of(const ScrapePicture& picture, const vendors::Vendors& vendors) {
-  Rows rows;
-  Seen devices(rows.duplicates), node_vendors(rows.duplicates);
-  PodSeen pods{Seen(rows.duplicates), Seen(rows.duplicates), Seen(rows.duplicates)};
-  for (const auto& node : picture.nodes) {
-    const std::string name = label_text(node->name);
-    if (node->present) {
-      add_devices(*node, name, devices, rows);
-      add_vendors(*node, name, vendors, node_vendors, rows);
-    }
-    add_pods(*node, name, pods, rows);
-  }
+QuotaRows quota_rows(const ScrapePicture& picture, const vendors::Vendors& vendors) {
+  QuotaRows rows;
   if (picture.quotas != nullptr) add_quotas(*picture.quotas, vendors, rows);
   return rows;
+}
+
+// ---- rows of nodes
+
+RowReader::RowReader(const ScrapePicture& picture, const vendors::Vendors& vendors)
+    : picture_(picture) {
+  for (const vendors::Vendor& vendor : vendors.all()) words_.push_back(label_text(vendor.word));
+  find_duplicates();
+}
+
+std::string_view RowReader::word(std::uint16_t vendor) const {
+  return vendor < words_.size() ? std::string_view(words_[vendor]) : std::string_view();
+}
+
+const NodeRows& RowReader::rows(std::size_t node) {
+  read(node);
+  if (dropped_.empty()) return rows_;
+  if (const auto found = dropped_.find(node); found != dropped_.end()) drop(found->second);
+  return rows_;
+}
+
+void RowReader::read(std::size_t node) {
+  unpack(*picture_.nodes[node], rows_);
+  std::erase_if(rows_.vendors,
+                [this](const NodeVendorRow& row) { return row.vendor >= words_.size(); });
+}
+
+/// Of every row on the page: the node, the place on it, and what must not be there twice.
+template <class Look>
+void RowReader::each_key(const Look& look) {
+  std::string key;
+  std::size_t node = 0;
+  const auto tell = [&](Kind kind, std::size_t at, auto... parts) {
+    key.assign(1, static_cast<char>(kind));
+    ((key += parts, key += '\n'), ...);  // label texts hold no raw line end
+    look(node, Place{kind, at}, key);
+  };
+  for (; node < picture_.nodes.size(); ++node) {
+    read(node);
+    for (std::size_t i = 0; i < rows_.devices.size(); ++i) {
+      tell(Kind::kDevice, i, rows_.devices[i].node, rows_.devices[i].uuid);
+    }
+    for (std::size_t i = 0; i < rows_.vendors.size(); ++i) {
+      tell(Kind::kVendor, i, rows_.vendors[i].node, word(rows_.vendors[i].vendor));
+    }
+    for (std::size_t i = 0; i < rows_.pods.size(); ++i) {
+      const PodRow& row = rows_.pods[i];
+      tell(Kind::kPod, i, row.ns, row.pod, row.node, row.uuid);
+    }
+    for (std::size_t i = 0; i < rows_.containers.size(); ++i) {
+      const ContainerRow& row = rows_.containers[i];
+      const fmt::format_int index(row.index);
+      tell(Kind::kContainer, i, row.ns, row.pod, row.node, row.uuid,
+           std::string_view(index.data(), index.size()));
+    }
+    for (std::size_t i = 0; i < rows_.instances.size(); ++i) {
+      const InstanceRow& row = rows_.instances[i];
+      tell(Kind::kInstance, i, row.node, row.uuid, row.profile, row.gpu_instance);
+    }
+  }
+}
+
+/// Eight bytes a row tell that no two are equal, which is the rule; where they do not, a second
+/// walk compares the texts.
+void RowReader::find_duplicates() {
+  const std::hash<std::string_view> hash;
+  std::vector<std::size_t> hashes;
+  each_key([&](std::size_t, Place, const std::string& key) { hashes.push_back(hash(key)); });
+  std::sort(hashes.begin(), hashes.end());
+  std::unordered_set<std::size_t> twice;
+  for (auto at = hashes.begin(); (at = std::adjacent_find(at, hashes.end())) != hashes.end();
+       ++at) {
+    twice.insert(*at);
+  }
+  if (twice.empty()) return;
+  std::unordered_set<std::string> seen;
+  each_key([&](std::size_t node, Place place, const std::string& key) {
+    if (!twice.contains(hash(key)) || seen.insert(key).second) return;
+    dropped_[node].push_back(place);
+    ++duplicates_;
+  });
+}
+
+void RowReader::drop(const std::vector<Place>& places) {
+  const auto erase = [](auto& rows, std::size_t at) {
+    rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(at));
+  };
+  // From the last one on, so that the places of those before stay what they are.
+  for (auto place = places.rbegin(); place != places.rend(); ++place) {
+    switch (place->kind) {
+      case Kind::kDevice:
+        erase(rows_.devices, place->at);
+        break;
+      case Kind::kVendor:
+        erase(rows_.vendors, place->at);
+        break;
+      case Kind::kPod:
+        erase(rows_.pods, place->at);
+        break;
+      case Kind::kContainer:
+        erase(rows_.containers, place->at);
+        break;
+      case Kind::kInstance:
+        erase(rows_.instances, place->at);
+        break;
+    }
+  }
 }
 
 }  // namespace tessera::service

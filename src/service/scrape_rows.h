@@ -1,10 +1,12 @@
-/// Rows of a page of metrics, made once from a picture and written under several names. Internal to
-/// the page. Thread rule: plain values.
+/// What the sections of a page of metrics are written from: rows of nodes, read from the picture
+/// node by node, and of quotas. Internal to the page. Thread rule: one owner, on the scrape worker.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "service/scrape.h"
@@ -12,39 +14,57 @@
 
 namespace tessera::service {
 
-/// Writes families one after the other.
+/// Lines of a page, appended to a text.
 class Page {
  public:
+  explicit Page(std::string& text) : text_(text) {}
   void family(std::string_view name, std::string_view help);
   /// labels: pairs without braces, "" = none.
   void row(std::string_view name, std::string_view labels, double value);
   void plain(std::string_view name, std::string_view help, double value);
-  std::string take() && { return std::move(text_); }
+  void text(std::string_view lines) { text_ += lines; }
 
  private:
-  std::string text_;
+  std::string& text_;
 };
 
-/// Label texts are escaped already. Pointers go into the picture.
-struct DeviceRow {
-  const core::Device* device = nullptr;
-  core::Usage used;
-  std::string node, uuid, type;
+/// The rows of one node after the other. Equal labels twice make a scraper refuse the whole page;
+/// they come up when names differ only in bytes that are no UTF-8, or when a pod was made anew
+/// under the name of one not gone yet: the later row is left out, of every family alike.
+class RowReader {
+ public:
+  RowReader(const ScrapePicture& picture, const vendors::Vendors& vendors);
+  /// Valid until the next call.
+  const NodeRows& rows(std::size_t node);
+  /// The escaped word of a vendor; "" when there is none of that number.
+  std::string_view word(std::uint16_t vendor) const;
+  std::size_t duplicates() const { return duplicates_; }
+
+ private:
+  enum class Kind : char {
+    kDevice = 'd',
+    kVendor = 'v',
+    kPod = 'p',
+    kContainer = 'c',
+    kInstance = 'i'
+  };
+  struct Place {
+    Kind kind;
+    std::size_t at = 0;
+  };
+  void read(std::size_t node);
+  void find_duplicates();
+  void drop(const std::vector<Place>& places);
+  template <class Look>
+  void each_key(const Look& look);
+
+  const ScrapePicture& picture_;
+  std::vector<std::string> words_;  // by vendor
+  NodeRows rows_;
+  std::map<std::size_t, std::vector<Place>> dropped_;  // by node, usually empty
+  std::size_t duplicates_ = 0;
 };
-struct PodRow {
-  std::string ns, pod, node, uuid;
-  core::Usage used;
-};
-struct ContainerRow {
-  std::string ns, pod, node, uuid, container;
-  std::uint32_t index = 0;
-  std::int64_t memory = 0, cores = 0;
-};
-struct InstanceRow {
-  std::string node, uuid, mig_uuid, profile, gpu_instance, compute_instance;
-  std::uint32_t device_index = 0;
-  core::MigPlacement placement;
-};
+
 /// Of one namespace and resource name.
 struct QuotaRow {
   std::string ns, resource;
@@ -56,22 +76,11 @@ struct QuotaObjectRow {
   std::string ns, quota, resource;
   std::int64_t used = 0, limit = 0;
 };
-struct NodeVendorRow {
-  std::string node, vendor;
-  bool registered = false, offered = false;
-};
-
-struct Rows {
-  std::vector<DeviceRow> devices;
-  std::vector<PodRow> pods;
-  std::vector<ContainerRow> containers;
-  std::vector<InstanceRow> instances;
+struct QuotaRows {
   std::vector<QuotaRow> quotas;
-  std::vector<QuotaObjectRow> quota_objects;
-  std::vector<NodeVendorRow> node_vendors;
-  std::size_t duplicates = 0;
+  std::vector<QuotaObjectRow> objects;
 };
-Rows rows_of(const ScrapePicture& picture, const vendors::Vendors& vendors);
+QuotaRows quota_rows(const ScrapePicture& picture, const vendors::Vendors& vendors);
 
 double bytes(MiB memory);
 

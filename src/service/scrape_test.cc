@@ -54,10 +54,10 @@ ScrapeNode node_with(std::vector<core::Device> devices, std::string name = "n1")
   return node;
 }
 
-ScrapePicture picture_of(std::vector<ScrapeNode> nodes) {
+ScrapePicture picture_of(const std::vector<ScrapeNode>& nodes) {
   ScrapePicture picture;
-  for (ScrapeNode& node : nodes) {
-    picture.nodes.push_back(std::make_shared<const ScrapeNode>(std::move(node)));
+  for (const ScrapeNode& node : nodes) {
+    picture.nodes.push_back(pack(node));
   }
   return picture;
 }
@@ -321,11 +321,16 @@ TEST_F(CameraTest, OnlyWhatHasChangedIsCopiedAgain) {
   add_pod(1, 7);
   const ScrapePicture third = take();
   for (std::size_t i = 0; i < 20; ++i) {
-    EXPECT_EQ(third.nodes[i] == second.nodes[i], third.nodes[i]->name != "n7") << i;
+    NodeRows rows;
+    unpack(*third.nodes[i], rows);
+    ASSERT_EQ(rows.devices.size(), 1U);
+    EXPECT_EQ(third.nodes[i] == second.nodes[i], rows.devices[0].node != "n7") << i;
   }
+  NodeRows rows;
+  unpack(*third.nodes[7], rows);
   EXPECT_EQ(third.nodes[7]->used[0].memory, MiB{100});
-  ASSERT_EQ(third.nodes[7]->pods.size(), 1U);
-  EXPECT_EQ(third.nodes[7]->pods[0].containers, std::vector<std::string>{"app"});
+  ASSERT_EQ(rows.containers.size(), 1U);
+  EXPECT_EQ(rows.containers[0].container, "app");
   EXPECT_NE(take(2).nodes[0], third.nodes[0]) << "another table of vendors";
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <utility>
 
 #include "obs/exposition.h"
@@ -75,165 +76,20 @@ constexpr std::string_view kZone = R"(zone="vGPU")";
 
 bool is_legacy(const Names& names) { return &names == &kLegacyNames; }
 
-void write_devices(Page& page, const Names& n, const std::vector<DeviceRow>& rows) {
-  std::vector<std::string> labels;
-  labels.reserve(rows.size());
-  for (const DeviceRow& row : rows) {
-    labels.push_back(fmt::format(R"({}="{}",{}="{}",{}="{}",{}="{}",{})", n.index,
-                                 row.device->index, n.type, row.type, n.uuid, row.uuid, n.node,
-                                 row.node, kZone));
-  }
-  const auto write = [&](std::string_view name, std::string_view help, auto&& value) {
-    page.family(name, help);
-    for (std::size_t i = 0; i < rows.size(); ++i) page.row(name, labels[i], value(rows[i]));
-  };
-  write(n.memory_limit, "Memory of a device that can be given to pods.",
-        [](const DeviceRow& r) { return bytes(r.device->memory); });
-  write(n.core_limit, "Compute of a device that can be given to pods, in percent.",
-        [](const DeviceRow& r) { return static_cast<double>(r.device->cores.v); });
-  write(n.shared, "Containers that share a device.",
-        [](const DeviceRow& r) { return static_cast<double>(r.used.slots); });
-  write(n.core_allocated, "Compute of a device promised to pods, in percent.",
-        [](const DeviceRow& r) { return static_cast<double>(r.used.cores.v); });
-  page.family(n.memory_allocated, "Memory of a device promised to pods.");
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    page.row(n.memory_allocated,
-             fmt::format(R"({}="{}",{})", n.cores, rows[i].device->cores.v, labels[i]),
-             bytes(rows[i].used.memory));
-  }
-  page.family(n.overview, "Memory of a device promised to pods, with its totals as labels.");
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    page.row(n.overview,
-             fmt::format(R"({}="{}",{}="{}",{})", n.cores, rows[i].device->cores.v, n.memory,
-                         rows[i].device->memory.v, labels[i]),
-             bytes(rows[i].used.memory));
-  }
+template <class... Args>
+void set(std::string& labels, fmt::format_string<Args...> form, Args&&... args) {
+  labels.clear();
+  fmt::format_to(std::back_inserter(labels), form, std::forward<Args>(args)...);
 }
 
-void write_memory_share(Page& page, const Names& n, const std::vector<DeviceRow>& rows) {
-  page.family(n.memory_share, "Share of a device's memory promised to pods, 0 to 1.");
-  for (const DeviceRow& row : rows) {
-    if (row.device->memory.v <= 0) continue;  // neither NaN nor infinite
-    std::string labels = fmt::format(R"({}="{}",)", n.index, row.device->index);
-    if (!is_legacy(n)) labels += fmt::format(R"({}="{}",)", n.type, row.type);
-    labels += fmt::format(R"({}="{}",{}="{}",{})", n.uuid, row.uuid, n.node, row.node, kZone);
-    page.row(n.memory_share, labels,
-             static_cast<double>(row.used.memory.v) / static_cast<double>(row.device->memory.v));
-  }
+template <class... Args>
+void add(std::string& labels, fmt::format_string<Args...> form, Args&&... args) {
+  fmt::format_to(std::back_inserter(labels), form, std::forward<Args>(args)...);
 }
 
-void write_instances(Page& page, const Names& n, const std::vector<InstanceRow>& rows) {
-  page.family(n.instance, "Instances of partitioned devices that a pod uses; always 1.");
-  for (const InstanceRow& row : rows) {
-    const std::string base = fmt::format(R"({}="{}",{}="{}",{}="{}",{})", n.index, row.device_index,
-                                         n.uuid, row.uuid, n.node, row.node, kZone);
-    if (is_legacy(n)) {
-      page.row(n.instance,
-               fmt::format(R"({},migname="{}-{}")", base, row.profile, row.gpu_instance), 1);
-      continue;
-    }
-    page.row(
-        n.instance,
-        fmt::format(
-            R"({},mig_uuid="{}",profile="{}",gpu_instance_id="{}",compute_instance_id="{}",placement_start="{}",placement_size="{}")",
-            base, row.mig_uuid, row.profile, row.gpu_instance, row.compute_instance,
-            row.placement.start, row.placement.size),
-        1);
-  }
-}
-
-void write_pods(Page& page, const Names& n, const std::vector<PodRow>& rows) {
-  const auto write = [&](std::string_view name, std::string_view help, auto&& value) {
-    page.family(name, help);
-    for (const PodRow& row : rows) {
-      page.row(name,
-               fmt::format(R"({}="0",{}="{}",{}="{}",{}="{}",{}="{}",{})", n.container_index,
-                           n.uuid, row.uuid, n.pod_namespace, row.ns, n.pod_node, row.node, n.pod,
-                           row.pod, kZone),
-               value(row.used));
-    }
-  };
-  write(n.pod_memory, "Memory of a device promised to one pod.",
-        [](const core::Usage& u) { return bytes(u.memory); });
-  write(n.pod_cores, "Compute of a device promised to one pod, in percent.",
-        [](const core::Usage& u) { return static_cast<double>(u.cores.v); });
-}
-
-void write_quota_used(Page& page, const Names& n, const std::vector<QuotaRow>& rows) {
-  page.family(n.quota_used, "Use of a device resource in a namespace, in MiB, percent or cards.");
-  for (const QuotaRow& row : rows) {
-    page.row(n.quota_used,
-             fmt::format(R"(limit="{}",{}="{}",{}="{}",{})", row.limited ? row.limit : 0,
-                         n.quota_namespace, row.ns, n.quota_name, row.resource, kZone),
-             static_cast<double>(row.used));
-  }
-}
-
-void write_quotas(Page& page, const Rows& rows) {
-  page.family("hami_resource_quota_limit",
-              "Lowest limit of a device resource in a namespace, in MiB, percent or cards.");
-  for (const QuotaRow& row : rows.quotas) {
-    if (!row.limited) continue;
-    page.row("hami_resource_quota_limit",
-             fmt::format(R"(namespace="{}",quota_name="{}",{})", row.ns, row.resource, kZone),
-             static_cast<double>(row.limit));
-  }
-  const auto write = [&](std::string_view name, std::string_view help, auto&& value) {
-    page.family(name, help);
-    for (const QuotaObjectRow& row : rows.quota_objects) {
-      page.row(name,
-               fmt::format(R"(namespace="{}",quota="{}",resource="{}")", row.ns, row.quota,
-                           row.resource),
-               static_cast<double>(value(row)));
-    }
-  };
-  write("tessera_resource_quota_used", "Use that counts against one ResourceQuota.",
-        [](const QuotaObjectRow& row) { return row.used; });
-  write("tessera_resource_quota_limit", "Limit of one ResourceQuota.",
-        [](const QuotaObjectRow& row) { return row.limit; });
-}
-
-void write_containers(Page& page, const std::vector<ContainerRow>& rows) {
-  const auto write = [&](std::string_view name, std::string_view help, auto&& value) {
-    page.family(name, help);
-    for (const ContainerRow& row : rows) {
-      page.row(
-          name,
-          fmt::format(
-              R"(container="{}",container_index="{}",device_uuid="{}",namespace="{}",node="{}",pod="{}")",
-              row.container, row.index, row.uuid, row.ns, row.node, row.pod),
-          value(row));
-    }
-  };
-  write("tessera_container_memory_allocated_bytes", "Memory of a device promised to one container.",
-        [](const ContainerRow& row) { return bytes({row.memory}); });
-  write("tessera_container_core_allocated_ratio",
-        "Compute of a device promised to one container, in percent.",
-        [](const ContainerRow& row) { return static_cast<double>(row.cores); });
-}
-
-void write_health(Page& page, const Rows& rows, const vendors::Vendors& vendors) {
-  page.family("tessera_device_healthy", "Whether a device's agent reports it healthy: 1 or 0.");
-  for (const DeviceRow& row : rows.devices) {
-    const VendorId vendor = row.device->vendor;
-    const std::string word =
-        vendor.v < vendors.all().size() ? label_text(vendors.at(vendor).word) : std::string();
-    page.row("tessera_device_healthy",
-             fmt::format(R"(device_uuid="{}",node="{}",vendor="{}")", row.uuid, row.node, word),
-             row.device->healthy ? 1 : 0);
-  }
-  const auto write = [&](std::string_view name, std::string_view help, auto&& value) {
-    page.family(name, help);
-    for (const NodeVendorRow& row : rows.node_vendors) {
-      page.row(name, fmt::format(R"(node="{}",vendor="{}")", row.node, row.vendor),
-               value(row) ? 1 : 0);
-    }
-  };
-  write("tessera_node_registered",
-        "Whether devices of a vendor are known of a node that offers its resource: 1 or 0.",
-        [](const NodeVendorRow& row) { return row.registered; });
-  write("tessera_node_offered", "Whether a node's devices of a vendor are offered to pods: 1 or 0.",
-        [](const NodeVendorRow& row) { return row.offered; });
+void add_device(std::string& labels, const Names& n, const DeviceRow& row) {
+  add(labels, R"({}="{}",{}="{}",{}="{}",{}="{}",{})", n.index, row.index, n.type, row.type, n.uuid,
+      row.uuid, n.node, row.node, kZone);
 }
 
 void write_figures(Page& page, const ScrapeFigures& figures) {
@@ -278,26 +134,275 @@ void write_build(Page& page, std::string_view version) {
       1);
 }
 
+std::string family(std::string_view name, std::string_view help) {
+  std::string text;
+  Page(text).family(name, help);
+  return text;
+}
+
+/// A family, or some that are small: the text above it and as many rows as there are in it, asked
+/// for one item (node, quota) after the other.
+struct Section {
+  std::string head;
+  std::size_t items = 0;
+  std::function<void(Page&, std::size_t item)> write;
+};
+
 }  // namespace
+
+class PicturePage::Sections {
+ public:
+  Sections(ScrapePicture picture, std::shared_ptr<const vendors::Vendors> vendors,
+           std::string_view version, bool legacy, std::function<std::string()> more);
+  std::size_t duplicates() const { return reader_.duplicates(); }
+  http::Piece next(std::string& piece);
+
+ private:
+  /// `rows`: the member of NodeRows; each row gets its labels and its value.
+  template <class Row, class Labels, class Value>
+  void nodes(std::string_view name, std::string_view help, std::vector<Row> NodeRows::*rows,
+             Labels labels, Value value);
+  void devices(const Names& n);
+  void memory_share(const Names& n);
+  void instances(const Names& n);
+  void quota_used(const Names& n);
+  void pods(const Names& n);
+  void quotas();
+  void containers();
+  void health();
+
+  const ScrapePicture picture_;
+  const std::shared_ptr<const vendors::Vendors> vendors_;
+  RowReader reader_;
+  const QuotaRows quotas_;
+  std::vector<Section> sections_;
+  std::size_t section_ = 0, item_ = 0;
+  std::string labels_;
+};
+
+template <class Row, class Labels, class Value>
+void PicturePage::Sections::nodes(std::string_view name, std::string_view help,
+                                  std::vector<Row> NodeRows::*rows, Labels labels, Value value) {
+  sections_.push_back({family(name, help), picture_.nodes.size(),
+                       [this, name, rows, labels, value](Page& page, std::size_t node) {
+                         for (const Row& row : reader_.rows(node).*rows) {
+                           labels_.clear();
+                           labels(labels_, row);
+                           page.row(name, labels_, value(row));
+                         }
+                       }});
+}
+
+void PicturePage::Sections::devices(const Names& n) {
+  const auto labels = [&n](std::string& out, const DeviceRow& row) { add_device(out, n, row); };
+  nodes(n.memory_limit, "Memory of a device that can be given to pods.", &NodeRows::devices, labels,
+        [](const DeviceRow& r) { return bytes(r.memory); });
+  nodes(n.core_limit, "Compute of a device that can be given to pods, in percent.",
+        &NodeRows::devices, labels,
+        [](const DeviceRow& r) { return static_cast<double>(r.cores.v); });
+  nodes(n.shared, "Containers that share a device.", &NodeRows::devices, labels,
+        [](const DeviceRow& r) { return static_cast<double>(r.used.slots); });
+  nodes(n.core_allocated, "Compute of a device promised to pods, in percent.", &NodeRows::devices,
+        labels, [](const DeviceRow& r) { return static_cast<double>(r.used.cores.v); });
+  nodes(
+      n.memory_allocated, "Memory of a device promised to pods.", &NodeRows::devices,
+      [&n](std::string& out, const DeviceRow& row) {
+        add(out, R"({}="{}",)", n.cores, row.cores.v);
+        add_device(out, n, row);
+      },
+      [](const DeviceRow& r) { return bytes(r.used.memory); });
+  nodes(
+      n.overview, "Memory of a device promised to pods, with its totals as labels.",
+      &NodeRows::devices,
+      [&n](std::string& out, const DeviceRow& row) {
+        add(out, R"({}="{}",{}="{}",)", n.cores, row.cores.v, n.memory, row.memory.v);
+        add_device(out, n, row);
+      },
+      [](const DeviceRow& r) { return bytes(r.used.memory); });
+}
+
+void PicturePage::Sections::memory_share(const Names& n) {
+  const auto write = [this, &n](Page& page, std::size_t node) {
+    for (const DeviceRow& row : reader_.rows(node).devices) {
+      if (row.memory.v <= 0) continue;  // neither NaN nor infinite
+      set(labels_, R"({}="{}",)", n.index, row.index);
+      if (!is_legacy(n)) add(labels_, R"({}="{}",)", n.type, row.type);
+      add(labels_, R"({}="{}",{}="{}",{})", n.uuid, row.uuid, n.node, row.node, kZone);
+      page.row(n.memory_share, labels_,
+               static_cast<double>(row.used.memory.v) / static_cast<double>(row.memory.v));
+    }
+  };
+  sections_.push_back(
+      {family(n.memory_share, "Share of a device's memory promised to pods, 0 to 1."),
+       picture_.nodes.size(), write});
+}
+
+void PicturePage::Sections::instances(const Names& n) {
+  nodes(
+      n.instance, "Instances of partitioned devices that a pod uses; always 1.",
+      &NodeRows::instances,
+      [&n](std::string& out, const InstanceRow& row) {
+        add(out, R"({}="{}",{}="{}",{}="{}",{})", n.index, row.device_index, n.uuid, row.uuid,
+            n.node, row.node, kZone);
+        if (is_legacy(n)) {
+          add(out, R"(,migname="{}-{}")", row.profile, row.gpu_instance);
+          return;
+        }
+        add(out,
+            R"(,mig_uuid="{}",profile="{}",gpu_instance_id="{}",compute_instance_id="{}",placement_start="{}",placement_size="{}")",
+            row.mig_uuid, row.profile, row.gpu_instance, row.compute_instance, row.placement.start,
+            row.placement.size);
+      },
+      [](const InstanceRow&) { return 1; });
+}
+
+void PicturePage::Sections::pods(const Names& n) {
+  const auto labels = [&n](std::string& out, const PodRow& row) {
+    add(out, R"({}="0",{}="{}",{}="{}",{}="{}",{}="{}",{})", n.container_index, n.uuid, row.uuid,
+        n.pod_namespace, row.ns, n.pod_node, row.node, n.pod, row.pod, kZone);
+  };
+  nodes(n.pod_memory, "Memory of a device promised to one pod.", &NodeRows::pods, labels,
+        [](const PodRow& r) { return bytes(r.memory); });
+  nodes(n.pod_cores, "Compute of a device promised to one pod, in percent.", &NodeRows::pods,
+        labels, [](const PodRow& r) { return static_cast<double>(r.cores.v); });
+}
+
+void PicturePage::Sections::quota_used(const Names& n) {
+  const auto write = [this, &n](Page& page, std::size_t item) {
+    const QuotaRow& row = quotas_.quotas[item];
+    set(labels_, R"(limit="{}",{}="{}",{}="{}",{})", row.limited ? row.limit : 0, n.quota_namespace,
+        row.ns, n.quota_name, row.resource, kZone);
+    page.row(n.quota_used, labels_, static_cast<double>(row.used));
+  };
+  sections_.push_back(
+      {family(n.quota_used, "Use of a device resource in a namespace, in MiB, percent or cards."),
+       quotas_.quotas.size(), write});
+}
+
+void PicturePage::Sections::quotas() {
+  const auto limits = [this](Page& page, std::size_t item) {
+    const QuotaRow& row = quotas_.quotas[item];
+    if (!row.limited) return;
+    set(labels_, R"(namespace="{}",quota_name="{}",{})", row.ns, row.resource, kZone);
+    page.row("hami_resource_quota_limit", labels_, static_cast<double>(row.limit));
+  };
+  sections_.push_back(
+      {family("hami_resource_quota_limit",
+              "Lowest limit of a device resource in a namespace, in MiB, percent or cards."),
+       quotas_.quotas.size(), limits});
+  const auto objects = [this](std::string_view name, std::string_view help, auto value) {
+    const auto write = [this, name, value](Page& page, std::size_t item) {
+      const QuotaObjectRow& row = quotas_.objects[item];
+      set(labels_, R"(namespace="{}",quota="{}",resource="{}")", row.ns, row.quota, row.resource);
+      page.row(name, labels_, static_cast<double>(value(row)));
+    };
+    sections_.push_back({family(name, help), quotas_.objects.size(), write});
+  };
+  objects("tessera_resource_quota_used", "Use that counts against one ResourceQuota.",
+          [](const QuotaObjectRow& row) { return row.used; });
+  objects("tessera_resource_quota_limit", "Limit of one ResourceQuota.",
+          [](const QuotaObjectRow& row) { return row.limit; });
+}
+
+void PicturePage::Sections::containers() {
+  const auto labels = [](std::string& out, const ContainerRow& row) {
+    add(out,
+        R"(container="{}",container_index="{}",device_uuid="{}",namespace="{}",node="{}",pod="{}")",
+        row.container, row.index, row.uuid, row.ns, row.node, row.pod);
+  };
+  nodes("tessera_container_memory_allocated_bytes", "Memory of a device promised to one container.",
+        &NodeRows::containers, labels, [](const ContainerRow& row) { return bytes({row.memory}); });
+  nodes("tessera_container_core_allocated_ratio",
+        "Compute of a device promised to one container, in percent.", &NodeRows::containers, labels,
+        [](const ContainerRow& row) { return static_cast<double>(row.cores); });
+}
+
+void PicturePage::Sections::health() {
+  nodes(
+      "tessera_device_healthy", "Whether a device's agent reports it healthy: 1 or 0.",
+      &NodeRows::devices,
+      [this](std::string& out, const DeviceRow& row) {
+        add(out, R"(device_uuid="{}",node="{}",vendor="{}")", row.uuid, row.node,
+            reader_.word(row.vendor));
+      },
+      [](const DeviceRow& row) { return row.healthy ? 1 : 0; });
+  const auto labels = [this](std::string& out, const NodeVendorRow& row) {
+    add(out, R"(node="{}",vendor="{}")", row.node, reader_.word(row.vendor));
+  };
+  nodes("tessera_node_registered",
+        "Whether devices of a vendor are known of a node that offers its resource: 1 or 0.",
+        &NodeRows::vendors, labels,
+        [](const NodeVendorRow& row) { return row.registered ? 1 : 0; });
+  nodes("tessera_node_offered", "Whether a node's devices of a vendor are offered to pods: 1 or 0.",
+        &NodeRows::vendors, labels, [](const NodeVendorRow& row) { return row.offered ? 1 : 0; });
+}
+
+PicturePage::Sections::Sections(ScrapePicture picture,
+                                std::shared_ptr<const vendors::Vendors> vendors,
+                                std::string_view version, bool legacy,
+                                std::function<std::string()> more)
+    : picture_(std::move(picture)),
+      vendors_(std::move(vendors)),
+      reader_(picture_, *vendors_),
+      quotas_(quota_rows(picture_, *vendors_)) {
+  std::string build;
+  Page build_page(build);
+  write_build(build_page, version);
+  sections_.push_back({.head = std::move(build), .items = 0, .write = {}});
+  for (const Names* names : {&kNames, &kLegacyNames}) {
+    if (is_legacy(*names) && !legacy) continue;
+    devices(*names);
+    memory_share(*names);
+    instances(*names);
+    quota_used(*names);
+    pods(*names);
+  }
+  quotas();
+  containers();
+  health();
+  std::string figures;
+  Page figures_page(figures);
+  write_figures(figures_page, picture_.figures);
+  sections_.push_back({.head = std::move(figures), .items = 0, .write = {}});
+  sections_.push_back(
+      {.head = {}, .items = 1, .write = [more = std::move(more)](Page& page, std::size_t) {
+         page.text(more());
+       }});
+}
+
+http::Piece PicturePage::Sections::next(std::string& piece) {
+  constexpr std::size_t kSpare = 16 * 1024;  // of the last rows that still go in
+  piece.reserve(http::kPieceSize + kSpare);
+  Page page(piece);
+  for (; section_ < sections_.size(); ++section_, item_ = 0) {
+    const Section& section = sections_[section_];
+    if (item_ == 0) piece += section.head;
+    while (item_ < section.items) {
+      section.write(page, item_++);
+      if (piece.size() >= http::kPieceSize) return http::Piece::kMore;
+    }
+  }
+  return http::Piece::kLast;
+}
+
+PicturePage::PicturePage(ScrapePicture picture, std::shared_ptr<const vendors::Vendors> vendors,
+                         std::string_view version, bool legacy, std::function<std::string()> more)
+    : sections_(std::make_unique<Sections>(std::move(picture), std::move(vendors), version, legacy,
+                                           std::move(more))) {}
+PicturePage::~PicturePage() = default;
+
+http::Piece PicturePage::next(std::string& piece) { return sections_->next(piece); }
+std::size_t PicturePage::duplicates() const { return sections_->duplicates(); }
 
 ScrapePage picture_page(const ScrapePicture& picture, const vendors::Vendors& vendors,
                         std::string_view version, bool legacy) {
-  Page page;
-  const Rows rows = rows_of(picture, vendors);
-  write_build(page, version);
-  for (const Names* names : {&kNames, &kLegacyNames}) {
-    if (is_legacy(*names) && !legacy) continue;
-    write_devices(page, *names, rows.devices);
-    write_memory_share(page, *names, rows.devices);
-    write_instances(page, *names, rows.instances);
-    write_quota_used(page, *names, rows.quotas);
-    write_pods(page, *names, rows.pods);
+  // Not an owner: the table outlives this call.
+  PicturePage pieces(picture, {std::shared_ptr<void>(), &vendors}, version, legacy,
+                     [] { return std::string(); });
+  ScrapePage page{.text = {}, .duplicates = pieces.duplicates()};
+  while (pieces.next(page.text) == http::Piece::kMore) {
   }
-  write_quotas(page, rows);
-  write_containers(page, rows.containers);
-  write_health(page, rows, vendors);
-  write_figures(page, picture.figures);
-  return {.text = std::move(page).take(), .duplicates = rows.duplicates};
+  return page;
 }
 
 }  // namespace tessera::service
