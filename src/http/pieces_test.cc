@@ -130,7 +130,7 @@ std::string unpacked(std::string packed) {
   return out;
 }
 
-constexpr std::size_t kLarge = 1024;  // pieces: 256 MiB, far beyond what sockets hold
+constexpr std::size_t kLarge = 512;  // pieces: 128 MiB, far beyond what sockets hold
 
 class Pieces : public ::testing::Test {
  protected:
@@ -154,7 +154,7 @@ class Pieces : public ::testing::Test {
     routes[1].path = "/large";
     routes[2].handler = count(3, 1000, Piece::kBroken);
     routes[2].path = "/broken";
-    routes[3].handler = count(2, 64 << 20);
+    routes[3].handler = count(5, 64 << 20);
     routes[3].path = "/huge-pieces";
     for (Route& route : routes) route.method = "GET";
     auto server = Server::start(std::move(options), std::move(routes));
@@ -255,8 +255,8 @@ TEST_F(Pieces, TheHeadAloneIsThatOfThePage) {
   Client client(server_->port());
   client.send("HEAD /large HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(client.receive(true).status, 200);
-  EXPECT_TRUE(eventually([&] { return counts_.made > 0 && counts_.alive == 0; }));
-  EXPECT_EQ(counts_.made, 1);
+  EXPECT_TRUE(eventually([&] { return counts_.alive == 0; }));
+  EXPECT_LE(counts_.made, 1) << "none when the head was out before";
 }
 
 TEST_F(Pieces, AClientThatDoesNotReadHoldsAPieceAndNobodyElse) {
@@ -319,9 +319,12 @@ TEST_F(Pieces, WhoStandsStillOrTricklesIsCut) {
     EXPECT_TRUE(eventually([&] {
       // Faster than the idle time, too slow for a piece.
       if (trickles) client.receive_some();
-      std::this_thread::sleep_for(trickles ? 20ms : 1ms);
+      std::this_thread::sleep_for(2ms);
       return counts_.alive == 0;
     })) << path;
+    if (trickles) {
+      EXPECT_EQ(counts_.made, 1);
+    }
     counts_.made = 0;
   }
 }
