@@ -33,24 +33,6 @@ std::int64_t floor_div(std::int64_t value, std::int64_t step) {
   return value % step < 0 ? quotient - 1 : quotient;
 }
 
-bool same(const Reject& a, const Reject& b) {
-  return a.node_reason == b.node_reason && a.cards == b.cards && a.devices == b.devices &&
-         a.out_of == b.out_of && a.asked == b.asked && a.position == b.position &&
-         a.show_allocated == b.show_allocated;
-}
-
-std::size_t hash_of(const Reject& reject) {
-  std::uint64_t hash = static_cast<std::uint64_t>(reject.node_reason);
-  const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL; };
-  static_assert(std::tuple_size_v<decltype(reject.cards)> % 2 == 0);
-  for (std::size_t i = 0; i < reject.cards.size(); i += 2)
-    mix(std::uint64_t{reject.cards[i]} << 32 | reject.cards[i + 1]);
-  mix(std::uint64_t{reject.devices} << 32 | reject.out_of);
-  mix(std::uint64_t{reject.asked} << 32 | reject.position);
-  mix(reject.show_allocated ? 1 : 0);
-  return static_cast<std::size_t>(hash);
-}
-
 /// Neither what vendors' own rules read of a node nor its cards' ids decide (card_board.h).
 bool same_for_alike(const Cluster& cluster, const Request& request) {
   if (request.mode != ScoreMode::kCorrected) return false;
@@ -365,11 +347,11 @@ void PlaceRows::forget_keys() {
 }
 
 std::uint32_t PlaceRows::intern(const Reject& reject) {
-  if (last_reject_ < rejects_.size() && same(rejects_[last_reject_], reject)) return last_reject_;
+  if (last_reject_ < rejects_.size() && rejects_[last_reject_] == reject) return last_reject_;
   const std::size_t hash = hash_of(reject);
   const auto [first, last] = reject_places_.equal_range(hash);
   for (auto at = first; at != last; ++at) {
-    if (same(rejects_[at->second], reject)) return last_reject_ = at->second;
+    if (rejects_[at->second] == reject) return last_reject_ = at->second;
   }
   const auto place = static_cast<std::uint32_t>(rejects_.size());
   last_reject_ = place;

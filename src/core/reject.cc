@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <vector>
 
 namespace tessera::core {
@@ -58,6 +59,18 @@ std::string Reject::text() const {
   }
   std::sort(pieces.begin(), pieces.end());
   return fmt::format("{}", fmt::join(pieces, ", "));
+}
+
+std::size_t hash_of(const Reject& reject) {
+  std::uint64_t hash = static_cast<std::uint64_t>(reject.node_reason);
+  const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL; };
+  static_assert(std::tuple_size_v<decltype(reject.cards)> % 2 == 0);
+  for (std::size_t i = 0; i < reject.cards.size(); i += 2)
+    mix(std::uint64_t{reject.cards[i]} << 32 | reject.cards[i + 1]);
+  mix(std::uint64_t{reject.devices} << 32 | reject.out_of);
+  mix(std::uint64_t{reject.asked} << 32 | reject.position);
+  mix(reject.show_allocated ? 1 : 0);
+  return static_cast<std::size_t>(hash);
 }
 
 }  // namespace tessera::core

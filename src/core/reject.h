@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -54,6 +55,8 @@ struct Reject {
   /// HAMi's text: "node unregistered", "NodeInsufficientDevice", "1/4 CardInsufficientMemory, 3/4
   /// CardNotHealth" (pieces sorted as text).
   std::string text() const;
+  bool operator==(const Reject&) const = default;
 };
+std::size_t hash_of(const Reject& reject);
 
 }  // namespace tessera::core

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kSpareRoom = 64;  // simdjson reads past the end
 
-using Reasons = std::vector<std::pair<std::string, std::string>>;
+using Reasons = std::vector<std::pair<std::string_view, std::string_view>>;
 
 Status read_names(json::Value value, Candidates& args) {
   if (value.is_null_or_missing()) return {};

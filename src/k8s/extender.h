@@ -57,7 +57,8 @@ struct FilterResult {
   bool null_result = false;  ///< NodeNames and Nodes null (nothing fits)
   std::vector<std::string_view> names;
   std::vector<std::string_view> raw_nodes;
-  std::vector<std::pair<std::string, std::string>> failed, unresolvable;
+  /// Node and text. Like the names they belong to whoever puts the result together.
+  std::vector<std::pair<std::string_view, std::string_view>> failed, unresolvable;
   bool failed_null = false;  ///< success in single mode: FailedNodes null (D5)
   std::string error;
 

@@ -59,11 +59,11 @@ void Call::keep(std::size_t i, k8s::FilterResult& result) const {
 
 /// No eviction gives a node a label. A node that is not known yet may have one a moment later.
 void Call::drop_failing(std::size_t i, k8s::FilterResult& result) const {
-  const std::string name(candidates_[i].name);
+  const std::string_view name = candidates_[i].name;
   if (candidates_[i].label.state == LabelState::kUnknownNode) {
     result.failed.emplace_back(name, "node is not known yet");
   } else {
-    result.unresolvable.emplace_back(name, "node has no label " + rules_.label);
+    result.unresolvable.emplace_back(name, no_label_);
   }
 }
 
@@ -96,8 +96,7 @@ std::string Call::filter_only_one() const {
     if (i == best) continue;
     if (passes(candidates_[i], rules_)) {
       // Asked about that node alone, as after an eviction there, the answer would be yes.
-      result.failed.emplace_back(candidates_[i].name,
-                                 "another node is preferred by label " + rules_.label);
+      result.failed.emplace_back(candidates_[i].name, another_preferred_);
     } else {
       drop_failing(i, result);
     }

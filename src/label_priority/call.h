@@ -35,13 +35,17 @@ class Call {
   std::string prioritize() const;
 
  private:
-  explicit Call(const Rules& rules) : rules_(rules) {}
+  explicit Call(const Rules& rules)
+      : rules_(rules),
+        no_label_("node has no label " + rules.label),
+        another_preferred_("another node is preferred by label " + rules.label) {}
   std::string nothing_fits() const;
   void keep(std::size_t i, k8s::FilterResult& result) const;
   void drop_failing(std::size_t i, k8s::FilterResult& result) const;
   k8s::FilterResult empty_result() const;
 
   const Rules rules_;
+  const std::string no_label_, another_preferred_;  // the reasons that answers give
   json::Parser parser_;
   std::string body_;
   k8s::Candidates args_;

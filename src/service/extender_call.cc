@@ -38,6 +38,11 @@ void FilterCall::send_text() {
   answer(std::move(out));
 }
 
+void FilterCall::send_text_beside_body() {
+  answer(std::move(text));
+  text.clear();
+}
+
 FilterCallPool::Handle FilterCallPool::take() {
   const std::lock_guard guard(mutex_);
   if (free_.empty()) return {new FilterCall, {this}};

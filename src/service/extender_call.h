@@ -20,6 +20,7 @@
 #include "service/facts.h"
 #include "service/measures.h"
 #include "service/quota_view.h"
+#include "service/reject_groups.h"
 
 namespace tessera::service {
 
@@ -35,11 +36,14 @@ struct FilterCall {
   MoveFunction<void(std::string json)> answer;
   std::shared_ptr<std::atomic<bool>> client_gone;
   k8s::FilterResult result;  ///< while it is put together
+  RejectGroups rejects;      ///< whose texts are in it
   std::string text;          ///< the answer is written here
 
   /// Answers with `text`, in the memory of the body when it has room there: so that goes back to
   /// where it came from. Nothing that points into the body is good afterwards.
   void send_text();
+  /// The same without touching the body: what points into it stays good.
+  void send_text_beside_body();
 };
 
 /// Calls are used again, with all the memory that they have grown to.

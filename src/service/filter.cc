@@ -14,9 +14,15 @@ namespace {
 
 EventTarget target_of(const k8s::Pod& pod) { return {"Pod", pod.ns, pod.name, pod.uid}; }
 
-void add_reject(k8s::FilterResult& result, std::string_view node, const core::Reject& reject) {
-  auto& map = reject.unresolvable() ? result.unresolvable : result.failed;
-  map.emplace_back(node, reject.text());
+/// Into call.result; `name_of(candidate)` is the node's name.
+template <class NameOf>
+void add_rejects(FilterCall& call, const core::Outcome& outcome, NameOf name_of) {
+  call.rejects.clear();
+  for (const core::Outcome::Rejected& rejected : outcome.rejected) {
+    const RejectGroups::Group& group = call.rejects.add(rejected.reject);
+    auto& list = group.unresolvable ? call.result.unresolvable : call.result.failed;
+    list.emplace_back(name_of(rejected.candidate), group.text);
+  }
 }
 
 }  // namespace
@@ -67,12 +73,13 @@ void Filter::phase_ends(FilterCall& call, Phase phase) {
   measures_.phase_ends(call.phases, phase, clock_.mono());
 }
 
-/// Sends call.result. `decided`: it went all the way, and its phases count.
-void Filter::send(FilterCall& call, bool decided) {
+/// Sends call.result. `decided`: it went all the way, and its phases count. `names_stay`: they are
+/// wanted afterwards.
+void Filter::send(FilterCall& call, bool decided, bool names_stay) {
   k8s::write_filter_result(call.result, call.text);
   if (decided) phase_ends(call, Phase::kEncode);
   measures_.answered(Verb::kFilter, 200, time_taken(call));
-  call.send_text();
+  names_stay ? call.send_text_beside_body() : call.send_text();
   if (decided) phase_ends(call, Phase::kSend);
 }
 
@@ -96,9 +103,8 @@ void Filter::simulate(FilterCall& call) {
   result.null_result = outcome.fitting.empty();
   for (const std::uint32_t index : outcome.fitting)
     result.raw_nodes.push_back(call.args.raw_nodes[index]);
-  for (const core::Outcome::Rejected& rejected : outcome.rejected) {
-    add_reject(result, call.args.nodes[rejected.candidate].name, rejected.reject);
-  }
+  add_rejects(call, outcome,
+              [&](std::uint32_t i) { return std::string_view(call.args.nodes[i].name); });
   send(call);
 }
 
@@ -210,9 +216,7 @@ void Filter::answer_fitting(FilterCall& call, const core::Outcome& outcome,
       result.raw_nodes.push_back(call.args.raw_nodes[index]);
     }
   }
-  for (const core::Outcome::Rejected& rejected : outcome.rejected) {
-    add_reject(result, names[rejected.candidate], rejected.reject);
-  }
+  add_rejects(call, outcome, [&](std::uint32_t i) { return names[i]; });
   send(call, true);
 }
 
@@ -226,22 +230,18 @@ void Filter::answer_nowhere(FilterCall& call, const core::Outcome& outcome,
   result.clear();
   result.names_form = !call.args.has_nodes;
   result.null_result = !names.empty();
-  for (const core::Outcome::Rejected& rejected : outcome.rejected) {
-    add_reject(result, names[rejected.candidate], rejected.reject);
-    measures_.count_reject(rejected.reject);
-  }
+  add_rejects(call, outcome, [&](std::uint32_t i) { return names[i]; });
+  for (std::size_t i = 0; i < call.rejects.size(); ++i)
+    measures_.count_reject(call.rejects.at(i).reject, call.rejects.at(i).nodes);
   write_vendor_words(call.request, call.reader->vendors(), vendor_words_);
   measures_.count_attempt(false, vendor_words_);
   phase_ends(call, Phase::kHold);
-  send(call, true);
+  send(call, true, true);
   if (on_refused) on_refused(pod.uid);
-  if (events_.enabled()) {
-    std::vector<std::pair<std::string, std::string>> texts = std::move(result.failed);
-    texts.insert(texts.end(), std::make_move_iterator(result.unresolvable.begin()),
-                 std::make_move_iterator(result.unresolvable.end()));
+  if (events_.enabled())
     events_.write(target_of(pod), EventType::kWarning, "FilteringFailed",
-                  nowhere_text(books_.cluster(), call.request, outcome, candidates, texts));
-  }
+                  nowhere_text(books_.cluster(), call.request, outcome, candidates,
+                               {.names = names, .groups = call.rejects}));
   if (on_nowhere) on_nowhere(pod, call.request, outcome, candidates);
 }
 

@@ -62,7 +62,7 @@ class Filter {
   void answer_nowhere(FilterCall& call, const core::Outcome& outcome,
                       const std::vector<std::string_view>& names);
   void fail_placing(FilterCall& call, const std::string& problem);
-  void send(FilterCall& call, bool decided = false);
+  void send(FilterCall& call, bool decided = false, bool names_stay = false);
   void phase_ends(FilterCall& call, Phase phase);
   double time_taken(const FilterCall& call) const;  ///< seconds since it arrived
 

@@ -23,6 +23,29 @@ std::string_view reason_of(std::string_view piece) {
   return counted ? piece.substr(blank + 1) : piece;
 }
 
+/// The first names in their order, of however many come.
+class FirstNames {
+ public:
+  void add(std::string_view name) {
+    ++count_;
+    if (kept_ == kNamesInEvent && name >= first_[kept_ - 1]) return;
+    if (kept_ < kNamesInEvent) ++kept_;
+    std::size_t at = kept_ - 1;
+    for (; at > 0 && name < first_[at - 1]; --at) first_[at] = first_[at - 1];
+    first_[at] = name;
+  }
+  std::size_t count() const { return count_; }
+  std::string text() const {
+    std::string text;
+    for (std::size_t i = 0; i < kept_; ++i) (text += i == 0 ? "" : ",") += first_[i];
+    return count_ > kept_ ? text + ",…" : text;
+  }
+
+ private:
+  std::array<std::string_view, kNamesInEvent> first_;
+  std::size_t kept_ = 0, count_ = 0;
+};
+
 constexpr std::size_t kQuotasNamed = 3;
 
 bool asks_of(const core::Request& request, VendorId vendor) {
@@ -53,26 +76,24 @@ std::string quotas_in_force(const core::Cluster& cluster, const core::Request& r
 
 }  // namespace
 
-std::string summarize_rejects(const std::vector<std::pair<std::string, std::string>>& node_texts) {
-  std::map<std::string, std::vector<std::string>, std::less<>> by_reason;
-  for (const auto& [node, text] : node_texts) {
-    std::string_view rest = text;
+std::string summarize_rejects(const core::Outcome& outcome, const Refused& refused) {
+  std::map<std::string_view, FirstNames> by_reason;
+  std::vector<std::vector<FirstNames*>> of_group(refused.groups.size());
+  for (std::size_t i = 0; i < of_group.size(); ++i) {
+    std::string_view rest = refused.groups.at(i).text;
     while (!rest.empty()) {
       const std::size_t end = rest.find(", ");
-      by_reason[std::string(reason_of(rest.substr(0, end)))].push_back(node);
+      of_group[i].push_back(&by_reason[reason_of(rest.substr(0, end))]);
       rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 2);
     }
   }
-  std::vector<std::string> pieces;
-  for (auto& [reason, nodes] : by_reason) {
-    const std::size_t count = nodes.size();
-    std::sort(nodes.begin(), nodes.end());
-    if (count > kNamesInEvent) {
-      nodes.resize(kNamesInEvent);
-      nodes.emplace_back("…");
-    }
-    pieces.push_back(fmt::format("{} nodes {}({})", count, reason, text::join(nodes, ",")));
+  for (std::size_t i = 0; i < outcome.rejected.size(); ++i) {
+    for (FirstNames* names : of_group[refused.groups.numbers()[i]])
+      names->add(refused.names[outcome.rejected[i].candidate]);
   }
+  std::vector<std::string> pieces;
+  for (const auto& [reason, names] : by_reason)
+    pieces.push_back(fmt::format("{} nodes {}({})", names.count(), reason, names.text()));
   return text::join(pieces, ", ");
 }
 
@@ -117,10 +138,10 @@ std::string pod_sentence(const core::Cluster& cluster, const core::Request& requ
 
 std::string nowhere_text(const core::Cluster& cluster, const core::Request& request,
                          const core::Outcome& outcome, const std::vector<NodeId>& candidates,
-                         const std::vector<std::pair<std::string, std::string>>& node_texts) {
+                         const Refused& refused) {
   std::string text = fmt::format("no available node, {} nodes do not meet", candidates.size());
   if (candidates.empty()) return text;
-  text += ": " + summarize_rejects(node_texts);
+  text += ": " + summarize_rejects(outcome, refused);
   text += ". " + pod_sentence(cluster, request, outcome, candidates);
   return text;
 }

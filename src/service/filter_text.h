@@ -11,11 +11,17 @@
 #include "core/place.h"
 #include "core/place_index.h"
 #include "service/placed_facts.h"
+#include "service/reject_groups.h"
 
 namespace tessera::service {
 
+/// Who was refused: the group of each refusal, and the names that `candidate` of a refusal means.
+struct Refused {
+  const std::vector<std::string_view>& names;
+  const RejectGroups& groups;
+};
 /// "1 nodes CardInsufficientMemory(n1), 2 nodes node unregistered(n2,n3)": by reason, names capped.
-std::string summarize_rejects(const std::vector<std::pair<std::string, std::string>>& node_texts);
+std::string summarize_rejects(const core::Outcome& outcome, const Refused& refused);
 
 /// A few of the nodes that fit with their scores, the chosen one last.
 void note_placed(PlacedFacts& out, const core::Cluster& cluster,
@@ -32,6 +38,6 @@ std::string pod_sentence(const core::Cluster& cluster, const core::Request& requ
 /// "no available node, 3 nodes do not meet: …": the reasons, then the sentence.
 std::string nowhere_text(const core::Cluster& cluster, const core::Request& request,
                          const core::Outcome& outcome, const std::vector<NodeId>& candidates,
-                         const std::vector<std::pair<std::string, std::string>>& node_texts);
+                         const Refused& refused);
 
 }  // namespace tessera::service

@@ -118,12 +118,12 @@ void Measures::count_attempt(bool scheduled, std::string_view vendors) const {
   found->second.increment();
 }
 
-void Measures::count_reject(const core::Reject& reject) const {
-  if (reject.node_reason == core::NodeReason::kUnregistered) return unregistered_.increment();
+void Measures::count_reject(const core::Reject& reject, std::uint32_t nodes) const {
+  if (reject.node_reason == core::NodeReason::kUnregistered) return unregistered_.increment(nodes);
   if (reject.node_reason == core::NodeReason::kInsufficientDevice)
-    return too_few_devices_.increment();
+    return too_few_devices_.increment(nodes);
   for (std::size_t i = 0; i < reject.cards.size(); ++i) {
-    if (reject.cards[i] > 0) card_rejects_[i].increment();
+    if (reject.cards[i] > 0) card_rejects_[i].increment(nodes);
   }
 }
 

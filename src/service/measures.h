@@ -56,7 +56,7 @@ struct Measures {
   void count_webhook(WebhookResult result) const;
   /// A filter call that was decided; vendors: see vendor_words.
   void count_attempt(bool scheduled, std::string_view vendors) const;
-  void count_reject(const core::Reject& reject) const;
+  void count_reject(const core::Reject& reject, std::uint32_t nodes = 1) const;
   void count_stale_lock(std::string_view reason) const;
 
  private:
