@@ -83,7 +83,8 @@ TEST(TaskThread, WhoComesWhileNothingElseIsToBeDoneRunsHisTaskHimself) {
   TaskThread thread;
   std::atomic<std::thread::id> ran_on;
   ASSERT_TRUE(thread.run([] {}));
-  while (ran_on.load() != std::this_thread::get_id())  // the thread may still be ending its last task
+  while (ran_on.load() !=
+         std::this_thread::get_id())  // the thread may still be ending its last task
     thread.run_or_post([&] { ran_on = std::this_thread::get_id(); });
   std::atomic<bool> entered{false}, leave{false};
   thread.post([&] {
