@@ -2,6 +2,7 @@
 // class of the pod is known. Two clusters in turns show what more pods cost.
 //   --nodes=N --pods-per-node=P [--init-containers=I] [--sampled=1] [--fresh=1]: one row instead
 //   --case=TEXT: rows with that text in their names
+//   Case 185: --nodes=1000 --pods-per-node=8 --init-containers=3
 #include <fmt/format.h>
 
 #include <memory>

@@ -89,7 +89,8 @@ def test_without_preferences_the_device_policy_decides(cluster):
     cluster.start(nodes=3, devices=2, scored=True)
     pack = [lands_on(cluster, pod(f"pack-{i}", gpu=1, mem=2000)) for i in range(4)]
     assert len(set(pack)) == 1, f"binpack, the default, fills one node: {pack}"
-    text = events(cluster, "pack-3", "FilteringSucceed")[0].message
+    told = wait_for("the event, which is written after the decision", lambda: events(cluster, "pack-3", "FilteringSucceed"))
+    text = told[0].message
     assert text.startswith("3 nodes fit(") and text.endswith(f"kube-scheduler chooses among them, {pack[0]} is held meanwhile"), text
     apart = {"hami.io/node-scheduler-policy": "spread"}
     spread = [lands_on(cluster, pod(f"spread-{i}", gpu=1, mem=12000, annotations=apart)) for i in range(2)]
