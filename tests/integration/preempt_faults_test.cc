@@ -46,7 +46,7 @@ TEST_F(PreemptTest, ABudgetThatOnlyTheApiServerKnowsMovesOnToTheNextSet) {
   EXPECT_FALSE(leaving("kept"));
   EXPECT_EQ(metric(R"(tessera_preemption_victims_total{result="refused"})"), 1);
   EXPECT_EQ(attempts("partial"), 0) << "nobody had gone";
-  ASSERT_EQ(events("PreemptionReplanned").size(), 1U);
+  ASSERT_TRUE(eventually([&] { return events("PreemptionReplanned").size() == 1; }));
   EXPECT_NE(events("PreemptionReplanned")[0].find("pod default/kept is not evicted"),
             std::string::npos);
 }
