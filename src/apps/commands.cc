@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "apps/files.h"
-#include "apps/memory.h"
 #include "apps/process.h"
 #include "apps/signals.h"
 #include "apps/table.h"
 #include "base/clock.h"
+#include "base/free_memory.h"
 #include "base/text.h"
 #include "client/credentials.h"
 #include "obs/log.h"
@@ -83,7 +83,7 @@ std::string or_dash(const std::string& text) { return text.empty() ? "-" : text;
 }  // namespace
 
 int run_serve(const CommandLine& line) {
-  limit_heap();
+  limit_arenas();
   set_verbosity(line.verbosity);
   service::ServeOptions options = line.serve;
   Result<std::string> yaml = read_device_config(line.device_config_file);
@@ -101,7 +101,6 @@ int run_serve(const CommandLine& line) {
       service::Server::start(options, *credentials, clock);
   if (!server) return complain(server.error().what);
   announce(line, **server);
-  const MemoryTrimmer trimmer([&server] { return (*server)->ready(); });
   serve_until_told(**server);
   (*server)->stop();
   return 0;

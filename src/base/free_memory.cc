@@ -15,6 +15,12 @@ void map_large_blocks() {
 #endif
 }
 
+void limit_arenas() {
+#ifdef __GLIBC__
+  mallopt(M_ARENA_MAX, 2);
+#endif
+}
+
 void return_free_memory() {
 #ifdef __GLIBC__
   malloc_trim(0);

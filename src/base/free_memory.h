@@ -1,4 +1,5 @@
-/// What a process does so that the memory of a large call does not stay with it.
+/// How the C library keeps the memory of a process that lives for months, and what makes it give
+/// some back.
 #pragma once
 
 namespace tessera {
@@ -6,6 +7,11 @@ namespace tessera {
 /// From now on blocks of a few MiB and more are mapped each for itself and go back when they are
 /// freed. The C library does so too, but stops after the first one. Before the first thread.
 void map_large_blocks();
+
+/// An arena for each thread keeps apart what few threads allocate and others free: pods and nodes
+/// are made on the API client's thread and end on the state thread. From now on there are two:
+/// calls allocate next to nothing, so there is no crowd at them. Before the first thread.
+void limit_arenas();
 
 /// Gives the pages of the heap in which nothing is left back to the system, where the C library
 /// would keep them between blocks that are still in use. Any thread; takes milliseconds, during
