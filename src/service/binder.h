@@ -99,6 +99,7 @@ class Binder {
   struct Turn {
     std::string node;
     JobPtr plain;
+    bool waits_plainly() const { return plain != nullptr && !plain->done; }
   };
 
   void find_pod(const JobPtr& job);
@@ -118,6 +119,7 @@ class Binder {
   void go_on_plain(const JobPtr& job);
   void tend_line();
   bool clients_gone(const Job& job) const;
+  void drop(const JobPtr& job);
   void drop_gone(Queue& queue);
   bool recheck(const JobPtr& job);
   bool deposed(const JobPtr& job);

@@ -56,10 +56,7 @@ void Binder::start_plain(const JobPtr& job) {
 
 void Binder::go_on_plain(const JobPtr& job) {
   if (job->done) return;
-  if (clients_gone(*job)) {
-    p_.measures.bind_dropped.increment();
-    return close(job, "client has gone");
-  }
+  if (clients_gone(*job)) return drop(job);
   const bool known = p_.books.pod(job->args.pod_uid) != nullptr;
   if (known ? recheck(job) : !deposed(job)) start_plain(job);
 }
@@ -68,10 +65,9 @@ void Binder::go_on_plain(const JobPtr& job) {
 void Binder::tend_line() {
   const std::deque<Turn> line = line_;
   for (const Turn& turn : line) {
-    if (turn.plain == nullptr || turn.plain->done) continue;
+    if (!turn.waits_plainly()) continue;
     if (clients_gone(*turn.plain)) {
-      p_.measures.bind_dropped.increment();
-      close(turn.plain, "client has gone");
+      drop(turn.plain);
     } else if (p_.clock.mono() >= turn.plain->deadline) {
       time_out(turn.plain);
     }

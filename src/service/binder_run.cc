@@ -25,14 +25,18 @@ bool Binder::clients_gone(const Job& job) const {
   });
 }
 
+void Binder::drop(const JobPtr& job) {
+  p_.measures.bind_dropped.increment();
+  close(job, "client has gone");
+}
+
 void Binder::drop_gone(Queue& queue) {
   std::vector<JobPtr> gone;
   std::copy_if(queue.waiting.begin(), queue.waiting.end(), std::back_inserter(gone),
                [this](const JobPtr& job) { return clients_gone(*job); });
   for (const JobPtr& job : gone) {
     leave_queue(job);
-    p_.measures.bind_dropped.increment();
-    close(job, "client has gone");
+    drop(job);
   }
 }
 
@@ -269,7 +273,7 @@ void Binder::refuse_waiting(const std::string& why) {
   for (auto& [node, queue] : queues_)
     waiting.insert(waiting.end(), queue.waiting.begin(), queue.waiting.end());
   for (const Turn& turn : line_) {
-    if (turn.plain != nullptr && !turn.plain->done) waiting.push_back(turn.plain);
+    if (turn.waits_plainly()) waiting.push_back(turn.plain);
   }
   for (const JobPtr& job : waiting) {
     leave_queue(job);
@@ -288,9 +292,8 @@ std::size_t Binder::waiting() const {
   std::size_t sum = 0;
   for (const auto& [node, queue] : queues_) sum += queue.waiting.size();
   return sum +
-         static_cast<std::size_t>(std::count_if(line_.begin(), line_.end(), [](const Turn& turn) {
-           return turn.plain != nullptr && !turn.plain->done;
-         }));
+         static_cast<std::size_t>(std::count_if(
+             line_.begin(), line_.end(), [](const Turn& turn) { return turn.waits_plainly(); }));
 }
 
 std::size_t Binder::active() const {

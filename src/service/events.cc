@@ -15,7 +15,6 @@ namespace {
 constexpr std::size_t kRemembered = 4096;
 constexpr std::size_t kLongestMessage = 1000;  // the API server refuses more than 1024
 constexpr std::chrono::milliseconds kSoon{2};  // not in the moment in which an answer goes out
-constexpr std::chrono::milliseconds kTogether{1000};
 constexpr std::size_t kMostWaiting = 2000;     // more come in a second than may be written at all
 constexpr std::chrono::seconds kQuietTime{5};  // repeats within it are only counted
 constexpr std::chrono::minutes kNewEventAfter{

@@ -30,6 +30,10 @@ struct EventTarget {
 
 class Events {
  public:
+  /// They go out together, so far apart at least; also the beat of their client, by which what its
+  /// budget has left waiting goes out.
+  static constexpr std::chrono::milliseconds kTogether{1000};
+
   /// Not enabled: nothing is written.
   Events(client::ApiClient& api, const Clock& clock, std::string component, obs::Metrics& metrics,
          bool enabled = true);

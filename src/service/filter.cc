@@ -14,6 +14,13 @@ namespace {
 
 EventTarget target_of(const k8s::Pod& pod) { return {"Pod", pod.ns, pod.name, pod.uid}; }
 
+/// An empty one, in the form in which the nodes came.
+k8s::FilterResult& begin_result(FilterCall& call) {
+  call.result.clear();
+  call.result.names_form = !call.args.has_nodes;
+  return call.result;
+}
+
 /// Into call.result; `name_of(candidate)` is the node's name.
 template <class NameOf>
 void add_rejects(FilterCall& call, const core::Outcome& outcome, NameOf name_of) {
@@ -85,9 +92,7 @@ void Filter::send(FilterCall& call, bool decided, bool names_stay) {
 
 void Filter::pass_through(FilterCall& call) {
   measures_.passed_through.increment();
-  k8s::FilterResult& result = call.result;
-  result.clear();
-  result.names_form = !call.args.has_nodes;
+  k8s::FilterResult& result = begin_result(call);
   result.failed_null = true;
   result.names = call.args.names;
   result.raw_nodes = call.args.raw_nodes;
@@ -97,9 +102,7 @@ void Filter::pass_through(FilterCall& call) {
 void Filter::simulate(FilterCall& call) {
   measures_.simulated.increment();
   const core::Outcome outcome = place_simulated(call, options_.quotas);
-  k8s::FilterResult& result = call.result;
-  result.clear();
-  result.names_form = false;
+  k8s::FilterResult& result = begin_result(call);
   result.null_result = outcome.fitting.empty();
   for (const std::uint32_t index : outcome.fitting)
     result.raw_nodes.push_back(call.args.raw_nodes[index]);
@@ -143,9 +146,7 @@ bool Filter::answer_known(FilterCall& call) {
 }
 
 void Filter::answer_node(FilterCall& call, std::string_view node, bool decided) {
-  k8s::FilterResult& result = call.result;
-  result.clear();
-  result.names_form = !call.args.has_nodes;
+  k8s::FilterResult& result = begin_result(call);
   result.failed_null = true;
   if (result.names_form) result.names.push_back(node);
   for (std::size_t i = 0; i < call.args.nodes.size(); ++i) {
@@ -206,9 +207,7 @@ void Filter::tell_placed(const k8s::Pod& pod) {
 /// Scored mode: every node that fits, and why each of the others does not (D5).
 void Filter::answer_fitting(FilterCall& call, const core::Outcome& outcome,
                             const std::vector<std::string_view>& names) {
-  k8s::FilterResult& result = call.result;
-  result.clear();
-  result.names_form = !call.args.has_nodes;
+  k8s::FilterResult& result = begin_result(call);
   for (const std::uint32_t index : outcome.fitting) {
     if (result.names_form) {
       result.names.push_back(names[index]);
@@ -226,9 +225,7 @@ void Filter::answer_nowhere(FilterCall& call, const core::Outcome& outcome,
   // on_nowhere may ask the placer for something else.
   const std::vector<NodeId> candidates = placer_.candidates();
   books_.end_reservation(pod.uid);
-  k8s::FilterResult& result = call.result;
-  result.clear();
-  result.names_form = !call.args.has_nodes;
+  k8s::FilterResult& result = begin_result(call);
   result.null_result = !names.empty();
   add_rejects(call, outcome, [&](std::uint32_t i) { return names[i]; });
   for (std::size_t i = 0; i < call.rejects.size(); ++i)

@@ -17,7 +17,6 @@ constexpr milliseconds kTick{1000};
 constexpr milliseconds kBindsMayFinish{5000};
 constexpr milliseconds kLocksMayGo{2000};
 constexpr milliseconds kEventsMayGo{500};
-constexpr milliseconds kEventsTogether{1000};
 constexpr std::string_view kShuttingDown = "scheduler is shutting down";
 
 client::ApiClientOptions client_options(const ServeOptions& options) {
@@ -32,7 +31,7 @@ client::ApiClientOptions client_options(const ServeOptions& options) {
 /// Nothing that decides waits for an event, and nothing that an event needs stands before it.
 client::ApiClientOptions event_options(const ServeOptions& options) {
   client::ApiClientOptions out = client_options(options);
-  out.low_beat = kEventsTogether;
+  out.low_beat = Events::kTogether;
   out.background = true;
   return out;
 }
