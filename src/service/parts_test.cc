@@ -1,71 +1,21 @@
-/// Small pieces: texts of events and metrics, names in paths, option checks, the gate before the
+/// Small pieces: texts of metrics, names in paths, option checks, the gate before the
 /// caches are filled.
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <deque>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "service/binding_writer.h"
-#include "service/filter_text.h"
 #include "service/names.h"
 #include "service/ready_gate.h"
 #include "service/serve_check.h"
 
 namespace tessera::service {
 namespace {
-
-core::Reject short_of(core::CardReason reason, std::uint32_t cards) {
-  core::Reject reject;
-  reject.devices = 4;
-  reject.count(reason) = cards;
-  return reject;
-}
-
-/// Nodes that were refused, as a call hands them on.
-class Refusals {
- public:
-  void add(std::string name, const core::Reject& reject) {
-    const auto candidate = static_cast<std::uint32_t>(names_.size());
-    names_.push_back(std::move(name));
-    outcome_.rejected.push_back({candidate, reject});
-    groups_.add(reject);
-  }
-  std::string summary() const {
-    const std::vector<std::string_view> names(names_.begin(), names_.end());
-    return summarize_rejects(outcome_, {.names = names, .groups = groups_});
-  }
-
- private:
-  std::deque<std::string> names_;
-  core::Outcome outcome_;
-  RejectGroups groups_;
-};
-
-TEST(SummarizeRejects, CountsNodesByReasonAndCapsTheNames) {
-  EXPECT_EQ(Refusals().summary(), "");
-  core::Reject half_ill = short_of(core::CardReason::kInsufficientMemory, 1);
-  half_ill.count(core::CardReason::kNotHealthy) = 3;
-  core::Reject unknown;
-  unknown.node_reason = core::NodeReason::kUnregistered;
-  Refusals few;
-  few.add("n2", half_ill);
-  few.add("n1", short_of(core::CardReason::kInsufficientMemory, 4));
-  few.add("n3", unknown);
-  EXPECT_EQ(few.summary(),
-            "2 nodes CardInsufficientMemory(n1,n2), 1 nodes CardNotHealth(n2), 1 nodes node "
-            "unregistered(n3)");
-  Refusals many;
-  for (int i = 0; i < 500; ++i)
-    many.add("n" + std::to_string(100 + (i * 7) % 500),
-             short_of(core::CardReason::kInsufficientCore, 1 + static_cast<std::uint32_t>(i % 4)));
-  EXPECT_EQ(many.summary(), "500 nodes CardInsufficientCore(n100,n101,n102,n103,n104,…)");
-}
 
 TEST(ObjectName, OnlyWhatCannotChangeAPath) {
   for (const char* good : {"a", "node-1.example.com", "A_b", "0"})

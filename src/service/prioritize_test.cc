@@ -1,6 +1,7 @@
 /// Scores from verdicts that were kept are the scores that a decision from nothing would give,
 /// whatever happened in between.
 #include "service/prioritize.h"
+#include "service/facts_test_reader.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -10,20 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "service/serve_check.h"
-
 namespace tessera::service {
 namespace {
 
 constexpr int kNodes = 12;
 constexpr std::int64_t kCardMemory = 10'000;
-
-std::shared_ptr<const FactReader> make_reader() {
-  auto plan = check_options({});
-  EXPECT_TRUE(plan);
-  return std::make_shared<FactReader>(std::make_shared<vendors::Vendors>(std::move(plan->vendors)),
-                                      std::move(plan->defaults));
-}
 
 std::string node_name(int i) { return fmt::format("n{:02}", i); }
 
@@ -99,7 +91,7 @@ class PrioritizeTest : public testing::Test {
   ManualClock clock_{WallTime(std::chrono::seconds(1'000'000))};
   obs::Metrics metrics_;
   Measures measures_{metrics_};
-  LiveReader live_{make_reader()};
+  LiveReader live_{default_reader()};
   Books books_{live_.get()->vendors().rules(), clock_, std::chrono::minutes(10), metrics_};
   Placer placer_{books_, {}};
   std::uint64_t version_ = 0;

@@ -18,10 +18,10 @@
 #include "service/events.h"
 #include "service/extender_call.h"
 #include "service/facts.h"
+#include "service/facts_test_reader.h"
 #include "service/filter.h"
 #include "service/measures.h"
 #include "service/placer.h"
-#include "service/serve_check.h"
 
 namespace tessera::test {
 namespace {
@@ -29,13 +29,6 @@ namespace {
 using namespace service;
 
 constexpr int kNodes = 300, kCards = 8, kCalls = 100;
-
-std::shared_ptr<const FactReader> make_reader() {
-  auto plan = check_options({});
-  EXPECT_TRUE(plan);
-  return std::make_shared<FactReader>(std::make_shared<vendors::Vendors>(std::move(plan->vendors)),
-                                      std::move(plan->defaults));
-}
 
 std::string node_name(int n) { return fmt::format("a-node-with-a-long-name-{:05}", n); }
 
@@ -142,7 +135,7 @@ class FilterMemory : public testing::Test {
   SystemClock clock_;
   obs::Metrics metrics_;
   Measures measures_{metrics_};
-  LiveReader live_{make_reader()};
+  LiveReader live_{default_reader()};
   Books books_{live_.get()->vendors().rules(), clock_, std::chrono::minutes(10), metrics_};
   Placer placer_{books_, {}};
   client::ApiClient api_{{.server = "http://127.0.0.1:1"}, {.background = true}, metrics_};
