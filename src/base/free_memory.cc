@@ -1,5 +1,9 @@
 #include "base/free_memory.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
 #include <cstdlib>
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -18,6 +22,16 @@ void map_large_blocks() {
 void limit_arenas() {
 #ifdef __GLIBC__
   mallopt(M_ARENA_MAX, 2);
+#endif
+}
+
+void prefer_large_pages(void* at, std::size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<std::uintptr_t>(at) + page - 1) / page * page;
+  const auto end = (reinterpret_cast<std::uintptr_t>(at) + bytes) / page * page;
+  // Where the system has none to give, small ones do.
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
 #endif
 }
 

@@ -2,6 +2,8 @@
 /// some back.
 #pragma once
 
+#include <cstddef>
+
 namespace tessera {
 
 /// From now on blocks of a few MiB and more are mapped each for itself and go back when they are
@@ -12,6 +14,10 @@ void map_large_blocks();
 /// are made on the API client's thread and end on the state thread. From now on there are two:
 /// calls allocate next to nothing, so there is no crowd at them. Before the first thread.
 void limit_arenas();
+
+/// Memory that is about to be written from one end to the other, MiBs of it: the system may give it
+/// in large pages, which spares it thousands of page faults. A wish; any thread.
+void prefer_large_pages(void* at, std::size_t bytes);
 
 /// Gives the pages of the heap in which nothing is left back to the system, where the C library
 /// would keep them between blocks that are still in use. Any thread; takes milliseconds, during

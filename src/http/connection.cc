@@ -1,6 +1,6 @@
 #include "http/connection.h"
 
-#include <algorithm>
+#include <array>
 #include <exception>
 #include <span>
 #include <utility>
@@ -166,7 +166,7 @@ bool Connection::accept_header() {
       dispatch();
       return false;
     default:
-      if (parser_.expects_continue() && input_.empty()) send("HTTP/1.1 100 Continue\r\n\r\n", "");
+      if (parser_.expects_continue() && input_.empty()) send({"HTTP/1.1 100 Continue\r\n\r\n", ""});
       return true;
   }
 }
@@ -222,8 +222,11 @@ void Connection::respond(Response response) {
   facts.http11 = http11_;
   facts.date = host_.date();
   std::string head = render_head(response, facts);
-  if (head_request_ || response.status == 204 || response.status == 304) response.body.clear();
-  send(std::move(head), std::move(response.body));
+  if (head_request_ || response.status == 204 || response.status == 304) {
+    response.body.clear();
+    response.rest = {};
+  }
+  send({std::move(head), std::move(response.body), std::move(response.rest)});
 }
 
 bool Connection::begin_stream(const Response& head, std::shared_ptr<StreamBuffer> stream) {
@@ -239,7 +242,7 @@ bool Connection::begin_stream(const Response& head, std::shared_ptr<StreamBuffer
   facts.keep_alive = keep_alive_;
   facts.http11 = http11_;
   facts.date = host_.date();
-  send(render_head(head, facts), "");
+  send({render_head(head, facts), ""});
   return !head_only;
 }
 
@@ -262,7 +265,7 @@ void Connection::flush_stream() {
     if (piece.last) piece.bytes.append("0\r\n\r\n");
   }
   if (!head.empty() || !piece.bytes.empty()) {
-    send(std::move(head), std::move(piece.bytes));
+    send({std::move(head), std::move(piece.bytes)});
   } else if (piece.last) {
     flush_stream();
   } else {
@@ -270,24 +273,43 @@ void Connection::flush_stream() {
   }
 }
 
-void Connection::send(std::string head, std::string body) {
-  if (transport_->secure() && body.size() < kJoinUnder) {
-    head.append(body);
-    body.clear();
+void Connection::send(Output output) {
+  if (transport_->secure() && output.body.size() < kJoinUnder) {
+    output.head.append(output.body);
+    output.body.clear();
   }
-  output_.push_back({std::move(head), std::move(body)});
+  output_.push_back(std::move(output));
   if (output_.size() > 1) return;
   if (phase_ != Phase::kReading) expire_in(limits_.idle);
   write_next();
 }
 
+std::string_view Connection::Output::piece(std::size_t i) const {
+  if (i == 0) return head;
+  return i == 1 ? std::string_view(body) : rest.pieces[i - 2];
+}
+
 void Connection::write_next() {
   const Output& next = output_.front();
-  std::string_view head = next.head;
-  std::string_view body = next.body;
-  head.remove_prefix(std::min(written_, head.size()));
-  body.remove_prefix(written_ - std::min(written_, next.head.size()));
-  transport_->write(shared_from_this(), head, body);
+  std::array<std::string_view, Transport::kMostPieces> pieces;
+  std::size_t count = 0;
+  for (std::size_t i = piece_; i < next.count() && count < pieces.size(); ++i) {
+    const std::string_view text = next.piece(i).substr(i == piece_ ? offset_ : 0);
+    if (!text.empty()) pieces[count++] = text;
+  }
+  transport_->write(shared_from_this(), std::span(pieces).first(count));
+}
+
+void Connection::advance(std::size_t bytes) {
+  const Output& output = output_.front();
+  offset_ += bytes;
+  while (piece_ < output.count() && offset_ >= output.piece(piece_).size()) {
+    offset_ -= output.piece(piece_).size();
+    ++piece_;
+  }
+  if (piece_ < output.count()) return;
+  output_.pop_front();
+  piece_ = offset_ = 0;
 }
 
 void Connection::on_write(IoResult result, std::size_t bytes) {
@@ -299,11 +321,7 @@ void Connection::on_write(IoResult result, std::size_t bytes) {
   // Slow is allowed, standing still is not; a piece of a long answer is held for a limited time.
   const bool by_piece = phase_ == Phase::kStreaming && stream_->whole_answer();
   if (phase_ != Phase::kReading && phase_ != Phase::kHandling && !by_piece) expire_in(limits_.idle);
-  written_ += bytes;
-  if (written_ >= output_.front().head.size() + output_.front().body.size()) {
-    output_.pop_front();
-    written_ = 0;
-  }
+  advance(bytes);
   if (!output_.empty()) {
     write_next();
   } else {

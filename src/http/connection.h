@@ -68,6 +68,10 @@ class Connection final : public TransportUser, public std::enable_shared_from_th
   };
   struct Output {
     std::string head, body;
+    Gathered rest = {};
+
+    std::size_t count() const { return 2 + rest.pieces.size(); }
+    std::string_view piece(std::size_t i) const;
   };
 
   void on_handshake(IoResult result) override;
@@ -87,8 +91,9 @@ class Connection final : public TransportUser, public std::enable_shared_from_th
   void peer_ended(IoResult result);
 
   void respond(Response response);
-  void send(std::string head, std::string body);
+  void send(Output output);
   void write_next();
+  void advance(std::size_t bytes);
   void output_done();
   void response_done();
   void finish(bool input_left);
@@ -122,7 +127,8 @@ class Connection final : public TransportUser, public std::enable_shared_from_th
   bool input_left_ = false;  // closing while the client may still be sending
 
   std::deque<Output> output_;
-  std::size_t written_ = 0;  // of the first output
+  // Where the first output goes on.
+  std::size_t piece_ = 0, offset_ = 0;
   std::shared_ptr<StreamBuffer> stream_;
   bool stream_last_ = false;
 };

@@ -158,7 +158,8 @@ std::string render_head(const Response& response, const HeadFacts& facts) {
   if (facts.framing == Framing::kChunked) {
     append_field(out, "Transfer-Encoding", "chunked");
   } else if (facts.framing == Framing::kLength && !bodiless(response.status)) {
-    fmt::format_to(std::back_inserter(out), "Content-Length: {}\r\n", response.body.size());
+    fmt::format_to(std::back_inserter(out), "Content-Length: {}\r\n",
+                   response.body.size() + response.rest.size());
   }
   if (!facts.date.empty()) append_field(out, "Date", facts.date);
   for (const auto& [name, value] : response.headers) append_field(out, name, value);
@@ -169,6 +170,12 @@ std::string render_head(const Response& response, const HeadFacts& facts) {
   }
   out.append("\r\n");
   return out;
+}
+
+std::size_t Gathered::size() const {
+  std::size_t bytes = 0;
+  for (const std::string_view piece : pieces) bytes += piece.size();
+  return bytes;
 }
 
 Response plain_answer(int status, std::string_view text) {

@@ -28,8 +28,8 @@ struct HeadFacts {
   std::string_view date;
 };
 
-/// Status line and fields up to and with the empty line. Content-Length is that of response.body.
-/// Line ends inside header values become blanks, so that no handler can split a response.
+/// Status line and fields up to and with the empty line. Content-Length is that of response.body
+/// and rest. Line ends inside header values become blanks, so that no handler can split a response.
 std::string render_head(const Response& response, const HeadFacts& facts);
 
 /// A short answer for people: text/plain, the text ends with a line end as Go's servers write it.

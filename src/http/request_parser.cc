@@ -10,6 +10,7 @@
 #include <new>
 #include <utility>
 
+#include "base/free_memory.h"
 #include "base/text.h"
 #include "http/message.h"
 
@@ -142,6 +143,7 @@ void RequestParser::Impl::make_room() {
   if (size + kBodySpare > body.capacity()) {
     body.reserve((size > kTrustedLength ? announced : std::min(announced, kTrustedLength)) +
                  kBodySpare);
+    if (size > kTrustedLength) prefer_large_pages(body.data(), body.capacity());
   }
   body.resize(size);
 }

@@ -36,11 +36,19 @@ struct Request {
   std::shared_ptr<std::atomic<bool>> client_gone;  ///< becomes true when the connection is lost
 };
 
+/// Text that lies in pieces in memory kept by `owner`: it is sent from there, uncopied.
+struct Gathered {
+  std::vector<std::string_view> pieces;
+  std::shared_ptr<const void> owner;
+  std::size_t size() const;
+};
+
 struct Response {
   int status = 200;
   std::string content_type = "application/json";
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;
+  Gathered rest = {};  ///< what follows `body`, for answers too large to copy
 };
 
 /// Words for people, or nothing but a status.

@@ -13,6 +13,7 @@
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/ssl/stream.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <utility>
@@ -46,10 +47,24 @@ void start_read(Stream& stream, User user, std::span<char> room) {
                          });
 }
 
+/// A sequence of buffers as Asio wants it.
+class Buffers {
+ public:
+  explicit Buffers(std::span<const std::string_view> pieces)
+      : count_(std::min(pieces.size(), buffers_.size())) {
+    for (std::size_t i = 0; i < count_; ++i) buffers_[i] = asio::buffer(pieces[i]);
+  }
+  const asio::const_buffer* begin() const { return buffers_.data(); }
+  const asio::const_buffer* end() const { return buffers_.data() + count_; }
+
+ private:
+  std::array<asio::const_buffer, Transport::kMostPieces> buffers_;
+  std::size_t count_;
+};
+
 template <class Stream>
-void start_write(Stream& stream, User user, std::string_view first, std::string_view second) {
-  const std::array<asio::const_buffer, 2> pieces = {asio::buffer(first), asio::buffer(second)};
-  stream.async_write_some(pieces,
+void start_write(Stream& stream, User user, std::span<const std::string_view> pieces) {
+  stream.async_write_some(Buffers(pieces),
                           [user = std::move(user)](const ErrorCode& code, std::size_t bytes) {
                             user->on_write(result_of(code), bytes);
                           });
@@ -67,8 +82,8 @@ class PlainTransport final : public Transport {
   void read(User user, std::span<char> room) override {
     start_read(socket_, std::move(user), room);
   }
-  void write(User user, std::string_view first, std::string_view second) override {
-    start_write(socket_, std::move(user), first, second);
+  void write(User user, std::span<const std::string_view> pieces) override {
+    start_write(socket_, std::move(user), pieces);
   }
   void finish_sending(User) override {
     ErrorCode ignored;
@@ -110,8 +125,8 @@ class TlsTransport final : public Transport {
           }
         });
   }
-  void write(User user, std::string_view first, std::string_view second) override {
-    start_write(stream_, std::move(user), first, second);
+  void write(User user, std::span<const std::string_view> pieces) override {
+    start_write(stream_, std::move(user), pieces);
   }
   /// From here on what the peer still sends is only thrown away, and TLS, which would refuse data
   /// after its own end, has no more say.

@@ -43,9 +43,11 @@ class Transport {
   /// Plain connections succeed at once.
   virtual void handshake(std::shared_ptr<TransportUser> user) = 0;
   virtual void read(std::shared_ptr<TransportUser> user, std::span<char> room) = 0;
-  /// Writes some of the two pieces; both must stay where they are until on_write.
-  virtual void write(std::shared_ptr<TransportUser> user, std::string_view first,
-                     std::string_view second) = 0;
+  /// Writes some of the pieces, kMostPieces at most; their texts must stay where they are until
+  /// on_write.
+  virtual void write(std::shared_ptr<TransportUser> user,
+                     std::span<const std::string_view> pieces) = 0;
+  static constexpr std::size_t kMostPieces = 16;
   /// The peer reads an end. What read() brings afterwards is good for nothing but noticing that the
   /// peer has closed too.
   virtual void finish_sending(std::shared_ptr<TransportUser> user) = 0;
