@@ -59,13 +59,15 @@ void write_reasons(json::Writer& out, const Reasons& reasons) {
   out.end_object();
 }
 
-void write_nodes(json::Writer& out, const FilterResult& result) {
+/// `put_items` writes what stands in the list.
+template <class PutItems>
+void write_nodes(json::Writer& out, const FilterResult& result, PutItems put_items) {
   if (result.names_form || result.null_result) {
     out.null();
     return;
   }
   out.begin_object().key("metadata").begin_object().end_object().key("items").begin_array();
-  for (std::string_view node : result.raw_nodes) out.raw(node);
+  put_items();
   out.end_array().end_object();
 }
 
@@ -77,6 +79,52 @@ void write_names(json::Writer& out, const FilterResult& result) {
   out.begin_array();
   for (std::string_view name : result.names) out.string(name);
   out.end_array();
+}
+
+std::size_t reasons_size(const FilterResult& result) {
+  std::size_t bytes = 128;
+  for (const Reasons* reasons : {&result.failed, &result.unresolvable}) {
+    for (const auto& [node, reason] : *reasons) bytes += node.size() + reason.size() + 6;
+  }
+  return bytes;
+}
+
+template <class PutItems>
+void write_result(json::Writer& out, const FilterResult& result, PutItems put_items) {
+  out.begin_object().key("Nodes");
+  write_nodes(out, result, put_items);
+  out.key("NodeNames");
+  write_names(out, result);
+  out.key("FailedNodes");
+  if (result.failed_null) {
+    out.null();
+  } else {
+    write_reasons(out, result.failed);
+  }
+  out.key("FailedAndUnresolvableNodes");
+  if (result.unresolvable.empty()) {
+    out.null();
+  } else {
+    write_reasons(out, result.unresolvable);
+  }
+  out.key("Error").string(result.error).end_object();
+}
+
+/// A node behind others; as a rule its comma stands before it where it lies, and often the node
+/// before does too.
+void add_node(std::string_view node, const char* body, std::vector<std::string_view>& pieces) {
+  const bool has_comma = node.data() > body && node.data()[-1] == ',';
+  if (!has_comma) {
+    pieces.emplace_back(",");
+  } else {
+    node = {node.data() - 1, node.size() + 1};
+  }
+  std::string_view& last = pieces.back();
+  if (last.data() + last.size() == node.data()) {
+    last = {last.data(), last.size() + node.size()};
+  } else {
+    pieces.push_back(node);
+  }
 }
 
 std::string required(std::string_view field, json::Value args, Status& status) {
@@ -170,31 +218,35 @@ std::string encode_filter_result(const FilterResult& result) {
 }
 
 void write_filter_result(const FilterResult& result, std::string& text) {
-  std::size_t bytes = 128;
+  std::size_t bytes = reasons_size(result);
   for (std::string_view node : result.raw_nodes) bytes += node.size() + 1;
-  for (const Reasons* reasons : {&result.failed, &result.unresolvable}) {
-    for (const auto& [node, reason] : *reasons) bytes += node.size() + reason.size() + 6;
-  }
   json::Writer out(std::move(text));
   out.reserve(bytes);
-  out.begin_object().key("Nodes");
-  write_nodes(out, result);
-  out.key("NodeNames");
-  write_names(out, result);
-  out.key("FailedNodes");
-  if (result.failed_null) {
-    out.null();
-  } else {
-    write_reasons(out, result.failed);
-  }
-  out.key("FailedAndUnresolvableNodes");
-  if (result.unresolvable.empty()) {
-    out.null();
-  } else {
-    write_reasons(out, result.unresolvable);
-  }
-  out.key("Error").string(result.error).end_object();
+  write_result(out, result, [&] {
+    for (std::string_view node : result.raw_nodes) out.raw(node);
+  });
   text = std::move(out).take();
+}
+
+std::vector<std::string_view> gather_filter_result(const FilterResult& result,
+                                                   std::string_view body, std::string& text) {
+  json::Writer out(std::move(text));
+  out.reserve(reasons_size(result));
+  std::optional<std::size_t> items;
+  write_result(out, result, [&] { items = out.text().size(); });
+  text = std::move(out).take();
+  const std::string_view whole = text;
+  if (!items) return {whole};
+  std::vector<std::string_view> pieces = {whole.substr(0, *items)};
+  for (std::size_t i = 0; i < result.raw_nodes.size(); ++i) {
+    if (i == 0) {
+      pieces.push_back(result.raw_nodes[0]);
+    } else {
+      add_node(result.raw_nodes[i], body.data(), pieces);
+    }
+  }
+  pieces.push_back(whole.substr(*items));
+  return pieces;
 }
 
 std::string encode_filter_error(std::string_view error) {

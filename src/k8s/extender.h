@@ -76,6 +76,10 @@ struct FilterResult {
 std::string encode_filter_result(const FilterResult& result);
 /// The same into memory that was used before.
 void write_filter_result(const FilterResult& result, std::string& out);
+/// The same in pieces, in order, uncopied: the nodes stay where they lie in the call's `body`, what
+/// belongs around them goes into `text`. Good as long as both stay where they are.
+std::vector<std::string_view> gather_filter_result(const FilterResult& result,
+                                                   std::string_view body, std::string& text);
 std::string encode_filter_error(std::string_view error);
 
 /// HostPriorityList, a bare array: [{"Host":"n1","Score":7},…]. As many scores as hosts.

@@ -238,5 +238,51 @@ TEST(ExtenderNodesProperty, BothReadingsSayTheSame) {
   }));
 }
 
+std::string joined(const std::vector<std::string_view>& pieces) {
+  std::string out;
+  for (const std::string_view piece : pieces) out += piece;
+  return out;
+}
+
+TEST(ExtenderNodes, AnAnswerInPiecesSaysWhatTheCopiedOneSays) {
+  EXPECT_TRUE(rc::check("any nodes of any body", [] {
+    const auto nodes = *rc::gen::inRange(0, 12);
+    std::string body = R"({"Pod":{"metadata":{"name":"p"}},"Nodes":{"items":[)";
+    for (int i = 0; i < nodes; ++i) {
+      if (i > 0) body += *rc::gen::element<std::string>(",", ",", " ,", ", ", "\n,\t");
+      body += R"({"metadata":{"name":"n)" + std::to_string(i) + "\"}}";
+    }
+    body += "]}}";
+    const Reading reading(body, kNodeByNode);
+    RC_ASSERT(reading.args);
+    FilterResult result;
+    result.names_form = false;
+    result.null_result = *rc::gen::inRange(0, 10) == 0;
+    for (const std::string_view node : reading.args->raw_nodes) {
+      if (*rc::gen::inRange(0, 3) > 0) {
+        result.raw_nodes.push_back(node);
+      } else {
+        result.failed.emplace_back("n", "why \"not\"");
+      }
+    }
+    std::string text = "used before";
+    RC_ASSERT(joined(gather_filter_result(result, reading.storage, text)) ==
+              encode_filter_result(result));
+  }));
+}
+
+TEST(ExtenderNodes, NeighboursAreOnePiece) {
+  const Reading reading(R"({"Pod":{},"Nodes":{"items":[{"metadata":{"name":"n1"}},{"metadata":)"
+                        R"({"name":"n2"}},{"metadata":{"name":"n3"}}]}})",
+                        kNodeByNode);
+  FilterResult result;
+  result.names_form = false;
+  result.raw_nodes = reading.args->raw_nodes;
+  std::string text;
+  const auto pieces = gather_filter_result(result, reading.storage, text);
+  ASSERT_EQ(pieces.size(), 3U) << "what comes before, the nodes, what comes behind";
+  EXPECT_EQ(pieces[1].data(), result.raw_nodes[0].data()) << "a view, not a copy";
+}
+
 }  // namespace
 }  // namespace tessera::k8s

@@ -28,19 +28,34 @@ constexpr std::size_t kLargestPooled =
 
 void FilterCall::send_text() {
   std::string out = std::move(text);
-  // A list of whole nodes is not copied: its call is not used again.
-  if (!args.has_nodes && out.size() <= body.capacity()) {
+  if (out.size() <= body.capacity()) {
     body.assign(out);
     std::swap(out, body);
     text = std::move(body);
     body.clear();
   }
-  answer(std::move(out));
+  answer_with(std::move(out));
 }
 
 void FilterCall::send_text_beside_body() {
-  answer(std::move(text));
+  answer_with(std::move(text));
   text.clear();
+}
+
+bool FilterCall::result_stays_in_body() const {
+  return args.has_nodes && body.size() >= k8s::kReadWholeBelow;
+}
+
+void FilterCall::send_from_body() {
+  struct Texts {
+    std::string body, around;
+  };
+  const auto texts = std::make_shared<Texts>();
+  texts->body = std::move(body);  // its characters stay where they are
+  http::Response response;
+  response.rest.pieces = k8s::gather_filter_result(result, texts->body, texts->around);
+  response.rest.owner = texts;
+  answer(std::move(response));
 }
 
 FilterCallPool::Handle FilterCallPool::take() {

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "core/cluster.h"
 #include "core/place.h"
+#include "http/server.h"
 #include "json/reader.h"
 #include "k8s/extender.h"
 #include "service/facts.h"
@@ -33,17 +34,22 @@ struct FilterCall {
   core::Request request;
   MonoTime arrived{};
   PhaseClock phases;
-  MoveFunction<void(std::string json)> answer;
+  MoveFunction<void(http::Response)> answer;
   std::shared_ptr<std::atomic<bool>> client_gone;
   k8s::FilterResult result;  ///< while it is put together
   RejectGroups rejects;      ///< whose texts are in it
   std::string text;          ///< the answer is written here
 
+  void answer_with(std::string json) { answer({.body = std::move(json)}); }
   /// Answers with `text`, in the memory of the body when it has room there: so that goes back to
   /// where it came from. Nothing that points into the body is good afterwards.
   void send_text();
   /// The same without touching the body: what points into it stays good.
   void send_text_beside_body();
+  /// True: the body holds so much of the result that this is sent from there.
+  bool result_stays_in_body() const;
+  /// Answers with `result`; nothing that points into the body is good afterwards.
+  void send_from_body();
 };
 
 /// Calls are used again, with all the memory that they have grown to.

@@ -73,7 +73,7 @@ double Filter::time_taken(const FilterCall& call) const {
 void Filter::refuse(FilterCall& call, std::string_view error) {
   measures_.filter_errors.increment();
   measures_.answered(Verb::kFilter, 500, time_taken(call));
-  call.answer(k8s::encode_filter_error(error));
+  call.answer_with(k8s::encode_filter_error(error));
 }
 
 void Filter::phase_ends(FilterCall& call, Phase phase) {
@@ -83,10 +83,17 @@ void Filter::phase_ends(FilterCall& call, Phase phase) {
 /// Sends call.result. `decided`: it went all the way, and its phases count. `names_stay`: they are
 /// wanted afterwards.
 void Filter::send(FilterCall& call, bool decided, bool names_stay) {
-  k8s::write_filter_result(call.result, call.text);
+  const bool from_body = call.result_stays_in_body();
+  if (!from_body) k8s::write_filter_result(call.result, call.text);
   if (decided) phase_ends(call, Phase::kEncode);
   measures_.answered(Verb::kFilter, 200, time_taken(call));
-  names_stay ? call.send_text_beside_body() : call.send_text();
+  if (from_body) {
+    call.send_from_body();
+  } else if (names_stay) {
+    call.send_text_beside_body();
+  } else {
+    call.send_text();
+  }
   if (decided) phase_ends(call, Phase::kSend);
 }
 

@@ -54,7 +54,7 @@ void Prioritizer::refuse(FilterCall& call, std::string_view why, int code) {
   measures_.answered(Verb::kPrioritize, code, time_taken(call));
   log::warn("prioritize: no scores, kube-scheduler decides without them",
             {{"problem", std::string(why)}});
-  call.answer(k8s::encode_host_priorities({}, {}));
+  call.answer_with(k8s::encode_host_priorities({}, {}));
 }
 
 void Prioritizer::send(FilterCall& call, const std::vector<std::string_view>& names,

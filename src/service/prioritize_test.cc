@@ -74,7 +74,7 @@ class PrioritizeTest : public testing::Test {
     Prioritizer prioritizer(live_, placer, measures_, clock_, {});
     FilterCall call;
     std::string answer;
-    call.answer = [&answer](std::string json) { answer = std::move(json); };
+    call.answer = [&answer](http::Response response) { answer = std::move(response.body); };
     if (prioritizer.prepare(call, text)) prioritizer.decide(call);
     return answer;
   }

@@ -40,7 +40,7 @@ FilterCallPool::Handle take_call(Scheduler& s, const http::Request& request,
   FilterCallPool::Handle call = s.filter_calls.take();
   call->arrived = s.clock.mono();
   call->client_gone = request.client_gone;
-  call->answer = [respond](std::string body) { respond({.body = std::move(body)}); };
+  call->answer = [respond](http::Response response) { respond(std::move(response)); };
   return call;
 }
 
