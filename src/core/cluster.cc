@@ -126,14 +126,15 @@ Status Cluster::reserve(const PodUid& uid, Allocation allocation, MonoTime deadl
   if (!node.valid() || !this->node(node).present) {
     return fail(Code::kConflict, fmt::format("node {} is not registered", allocation.node));
   }
-  if (!impl_->fits(allocation, node, replaced)) {
+  const std::span<const Charge> charges = impl_->scratch.asked.of(allocation);
+  if (!impl_->fits(allocation, charges, node, replaced)) {
     return fail(Code::kConflict, fmt::format("the slices of pod {} do not fit on node {} any more",
                                              uid.v, allocation.node));
   }
   if (const auto excess = impl_->over_quota(allocation, replaced)) {
     return fail(Code::kConflict, fmt::format("pod {} would exceed {}", uid.v, words(*excess)));
   }
-  impl_->insert(uid, {std::move(allocation), HoldState::kReserved, deadline});
+  impl_->insert(uid, {std::move(allocation), HoldState::kReserved, deadline}, charges);
   return {};
 }
 
@@ -150,9 +151,7 @@ bool Cluster::extend(const PodUid& uid, MonoTime deadline) {
   if (found == impl_->holds.end()) return false;
   Hold& hold = found->second.hold;
   if (hold.state != HoldState::kReserved) return false;
-  impl_->deadlines.erase({hold.deadline, uid});
   hold.deadline = deadline;
-  impl_->deadlines.emplace(deadline, uid);
   return true;
 }
 
@@ -163,15 +162,15 @@ bool Cluster::finish_init(const PodUid& uid) {
   if (allocation.init_finished) return true;
   impl_->uncharge(found->second);
   allocation.init_finished = true;
-  impl_->charge(found->second);
+  impl_->charge(found->second, impl_->scratch.asked.of(allocation));
   return true;
 }
 
 std::vector<PodUid> Cluster::expire(MonoTime now) {
   std::vector<PodUid> ended;
-  for (const auto& [deadline, uid] : impl_->deadlines) {
-    if (deadline > now) break;
-    ended.push_back(uid);
+  for (const auto& [uid, record] : impl_->holds) {
+    const Hold& hold = record.hold;
+    if (hold.state == HoldState::kReserved && hold.deadline <= now) ended.push_back(uid);
   }
   std::sort(ended.begin(), ended.end());
   for (const PodUid& uid : ended) impl_->erase(uid);

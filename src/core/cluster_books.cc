@@ -4,11 +4,13 @@
 
 #include "core/cluster.h"
 #include "core/cluster_impl.h"
-#include "core/ledger.h"
 #include "core/policy.h"
 
 namespace tessera::core {
 namespace {
+
+/// Of a vendor that the table does not know.
+const VendorRules kPlainRules;
 
 Node::VendorSum& row_of(Node& node, VendorId vendor) {
   for (Node::VendorSum& row : node.vendors) {
@@ -162,81 +164,85 @@ void Cluster::Impl::replace_devices(NodeState& state, std::vector<Device> device
   for (const Charge& charge : carried) add_charge(state, charge);
 }
 
-void Cluster::Impl::charge(const Record& record) {
+void Cluster::Impl::charge(const Record& record, std::span<const Charge> charges) {
   const Allocation& allocation = record.hold.allocation;
   NodeState& target = state(record.node);
-  for (const Charge& charge : effective_charges(allocation)) add_charge(target, charge);
-  quotas.charge(allocation.subject, quota_needs(allocation));
+  for (const Charge& charge : charges) add_charge(target, charge);
+  quotas.charge(allocation.subject, scratch.asked_needs.of(allocation));
   touch(record.node);
 }
 
 void Cluster::Impl::uncharge(const Record& record) {
   const Allocation& allocation = record.hold.allocation;
   NodeState& target = state(record.node);
-  for (const Charge& charge : effective_charges(allocation)) remove_charge(target, charge);
-  quotas.uncharge(allocation.subject, quota_needs(allocation));
+  for (const Charge& charge : scratch.held.of(allocation)) remove_charge(target, charge);
+  quotas.uncharge(allocation.subject, scratch.held_needs.of(allocation));
   touch(record.node);
 }
 
-bool Cluster::Impl::fits(const Allocation& allocation, NodeId id, const Record* replaced) const {
-  const Node& node = nodes[id.v].node;
-  std::vector<Charge> freed;
+bool Cluster::Impl::fits(const Allocation& allocation, std::span<const Charge> charges, NodeId id,
+                         const Record* replaced) {
+  const Node& node = state(id).node;
+  std::span<const Charge> freed;
   if (replaced != nullptr && replaced->node == id) {
-    freed = effective_charges(replaced->hold.allocation);
+    freed = scratch.held.of(replaced->hold.allocation);
   }
-  Ledger ledger;
-  ledger.open(node, Ledger::own_uses(node, freed));
+  scratch.ledger.open(node, Ledger::own_uses(node, freed));
   for (const Grant& grant : allocation.grants) {
     const std::size_t device = find_device(node.spec.devices, grant.vendor, grant.device);
     if (device == node.used.size()) return false;
     const Device& card = node.spec.devices[device];
     if (grant.mig && !legal_placement(card, grant.mig->profile, grant.mig->placement)) return false;
   }
-  for (const Charge& charge : effective_charges(allocation)) {
+  for (const Charge& charge : charges) {
     const std::size_t device = find_device(node.spec.devices, charge.vendor, charge.device);
     if (device == node.used.size()) return false;
-    if (!has_room(ledger, node, static_cast<std::uint32_t>(device), charge)) return false;
+    if (!has_room(node, static_cast<std::uint32_t>(device), charge)) return false;
   }
   return true;
 }
 
-bool Cluster::Impl::has_room(Ledger& ledger, const Node& node, std::uint32_t device,
-                             const Charge& charge) const {
+bool Cluster::Impl::has_room(const Node& node, std::uint32_t device, const Charge& charge) const {
+  const Ledger& ledger = scratch.ledger;
   const Device& card = node.spec.devices[device];
   Usage used = ledger.base(device);
   used += charge.usage;
-  const VendorRules row = card.vendor.v < rules.size() ? rules[card.vendor.v] : VendorRules{};
-  if (!within(card, used, row) || !ledger.explained(device)) return false;
+  const VendorId vendor = card.vendor;
+  if (!within(card, used, vendor.v < rules.size() ? rules[vendor.v] : kPlainRules)) return false;
+  if (!ledger.explained(device)) return false;
   if (card.partitioned() && charge.plain > 0) return false;
-  for (const MigPlacement& placement : charge.instances) {
+  const std::span<const MigPlacement> occupied = ledger.occupied(device);
+  for (std::size_t i = 0; i < charge.instances.size(); ++i) {
+    const MigPlacement& placement = charge.instances[i];
+    const auto overlaps = [&](const MigPlacement& other) { return placement.overlaps(other); };
     if (!legal_placement(card, {}, placement)) return false;
-    for (const MigPlacement& other : ledger.occupied(device)) {
-      if (placement.overlaps(other)) return false;
-    }
-    ledger.take(device, {0, PositionKind::kApp, {}, placement});
+    if (std::any_of(occupied.begin(), occupied.end(), overlaps)) return false;
+    // They are sorted: if any two overlap, two neighbours do.
+    if (i > 0 && overlaps(charge.instances[i - 1])) return false;
   }
   return true;
 }
 
 std::optional<QuotaExcess> Cluster::Impl::over_quota(const Allocation& allocation,
-                                                     const Record* replaced) const {
+                                                     const Record* replaced) {
   if (!quotas.limits(allocation.subject.ns)) return std::nullopt;
-  QuotaNeeds freed;
-  if (replaced != nullptr && replaced->hold.allocation.subject == allocation.subject) {
-    freed = quota_needs(replaced->hold.allocation);
-  }
-  return quotas.excess(allocation.subject, quota_needs(allocation), freed);
+  const QuotaNeeds none;
+  const bool frees = replaced != nullptr && replaced->hold.allocation.subject == allocation.subject;
+  const QuotaNeeds& freed = frees ? scratch.held_needs.of(replaced->hold.allocation) : none;
+  return quotas.excess(allocation.subject, scratch.asked_needs.of(allocation), freed);
 }
 
 void Cluster::Impl::insert(const PodUid& uid, Hold hold) {
+  const std::span<const Charge> charges = scratch.asked.of(hold.allocation);
+  insert(uid, std::move(hold), charges);
+}
+
+void Cluster::Impl::insert(const PodUid& uid, Hold hold, std::span<const Charge> charges) {
   erase(uid);
   const NodeId node = intern(hold.allocation.node);
   const auto [at, fresh] = holds.emplace(uid, Record{std::move(hold), node});
   state(node).holders.push_back(&at->first);
-  if (at->second.hold.state == HoldState::kReserved) {
-    deadlines.emplace(at->second.hold.deadline, uid);
-  }
-  charge(at->second);
+  charge(at->second, charges);
 }
 
 bool Cluster::Impl::erase(const PodUid& uid) {
@@ -244,7 +250,6 @@ bool Cluster::Impl::erase(const PodUid& uid) {
   if (found == holds.end()) return false;
   const Record& record = found->second;
   uncharge(record);
-  if (record.hold.state == HoldState::kReserved) deadlines.erase({record.hold.deadline, uid});
   std::erase(state(record.node).holders, &found->first);
   holds.erase(found);
   return true;

@@ -5,7 +5,7 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -13,11 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "core/charge_list.h"
 #include "core/cluster.h"
+#include "core/ledger.h"
+#include "core/quota_sum.h"
 
 namespace tessera::core {
-
-class Ledger;
 
 struct NameHash {
   using is_transparent = void;
@@ -44,6 +45,12 @@ struct Cluster::Impl {
     Hold hold;
     NodeId node;
   };
+  /// Memory that one change leaves to the next.
+  struct Scratch {
+    ChargeList asked, held;  ///< of what comes, and of what it takes the place of
+    QuotaSum asked_needs, held_needs;
+    Ledger ledger;
+  };
 
   using CardSums = std::map<std::tuple<std::uint32_t, VendorId, std::string>, Charge>;
 
@@ -65,12 +72,15 @@ struct Cluster::Impl {
   static void remove_waiting(NodeState& state, const Charge& charge);
   static void replace_devices(NodeState& state, std::vector<Device> devices);
   static void rebuild_node(const Node& source, CardSums& sums, std::uint32_t id, NodeState& target);
-  void charge(const Record& record);
+  void charge(const Record& record, std::span<const Charge> charges);
   void uncharge(const Record& record);
-  bool fits(const Allocation& allocation, NodeId node, const Record* replaced) const;
-  bool has_room(Ledger& ledger, const Node& node, std::uint32_t device, const Charge& charge) const;
-  std::optional<QuotaExcess> over_quota(const Allocation& allocation, const Record* replaced) const;
+  /// Whether there is room for the charges, which are the allocation's.
+  bool fits(const Allocation& allocation, std::span<const Charge> charges, NodeId node,
+            const Record* replaced);
+  bool has_room(const Node& node, std::uint32_t device, const Charge& charge) const;
+  std::optional<QuotaExcess> over_quota(const Allocation& allocation, const Record* replaced);
   void insert(const PodUid& uid, Hold hold);
+  void insert(const PodUid& uid, Hold hold, std::span<const Charge> charges);
   bool erase(const PodUid& uid);
 
   VendorTable rules;
@@ -78,13 +88,13 @@ struct Cluster::Impl {
   std::deque<NodeState> nodes;  // a deque keeps node() references good when nodes are added
   boost::unordered_flat_map<std::string, NodeId, NameHash, std::equal_to<>> ids;
   std::unordered_map<PodUid, Record> holds;  // keys stay where they are: holders point at them
-  std::set<std::pair<MonoTime, PodUid>> deadlines;
   std::vector<NodeId> by_name;
   std::vector<std::uint32_t> ranks;
   bool ranks_stale = false;
   std::uint64_t rank_version = 0;
   std::vector<NodeId> changes;  // a ring of the last ones
   std::uint64_t change_count = 0;
+  Scratch scratch;
 };
 
 }  // namespace tessera::core

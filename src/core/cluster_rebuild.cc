@@ -168,9 +168,6 @@ Cluster Cluster::rebuild() const {
   for (const auto& [uid, record] : impl_->holds) {
     const Allocation& allocation = record.hold.allocation;
     copy.holds.emplace(uid, record);
-    if (record.hold.state == HoldState::kReserved) {
-      copy.deadlines.emplace(record.hold.deadline, uid);
-    }
     for (const Charge& charge : effective_charges(allocation)) {
       Charge& sum = sums[{record.node.v, charge.vendor, charge.device}];
       sum.usage += charge.usage;
@@ -224,7 +221,6 @@ std::vector<std::string> Cluster::differences(const Cluster& other) const {
   if (node_count() != other.node_count()) {
     found.push_back(fmt::format("{} nodes against {}", node_count(), other.node_count()));
   }
-  if (impl_->deadlines != other.impl_->deadlines) found.push_back("different deadlines");
   compare_quotas(quotas(), other.quotas(), found);
   compare_holds(*this, other, found);
   return found;

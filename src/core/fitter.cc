@@ -132,20 +132,21 @@ Allocation Fitter::allocation() const {
   Allocation result;
   result.node = node_->spec.name;
   result.subject = request_.subject;
+  result.kinds.reserve(request_.positions.size());
   for (const Position& position : request_.positions) result.kinds.push_back(position.kind);
   const std::vector<Ledger::Entry>& entries = ledger_.entries();
+  result.grants.reserve(entries.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const Ledger::Slice& slice = entries[i].slice;
     const Device& device = node_->spec.devices[entries[i].device];
-    Grant grant{slice.position,
-                device.vendor,
-                device.id,
-                slice.usage.memory,
-                slice.usage.cores,
-                std::nullopt,
-                request_.traits_of(device.vendor)};
-    if (slice.mig) grant.mig = MigSlice{(*device.mig)[profiles_[i]].name, *slice.mig};
-    result.grants.push_back(std::move(grant));
+    Grant& grant = result.grants.emplace_back();
+    grant.position = slice.position;
+    grant.vendor = device.vendor;
+    grant.device = device.id;
+    grant.memory = slice.usage.memory;
+    grant.cores = slice.usage.cores;
+    if (slice.mig) grant.mig = MigSlice{(*device.mig)[profiles_[i]].name, *slice.mig, {}};
+    grant.traits = request_.traits_of(device.vendor);
   }
   return result;
 }

@@ -8,7 +8,7 @@
 
 #include "core/place_order.h"
 #include "core/place_rows.h"
-#include "core/quota.h"
+#include "core/quota_sum.h"
 #include "core/request_class.h"
 
 namespace tessera::core {
@@ -23,11 +23,12 @@ struct PlaceIndex::Impl {
   std::string key;
   Words words;  // the candidates without the node on which the pod holds something
   Figures figures;
+  QuotaSum asked, held;  // their memory
 
   PlaceRows& rows_for(const Cluster& cluster, const Request& request);
   bool crowded() const;
   void drop_idle();
-  bool must_be_plain(const Cluster& cluster, const Request& request, const PlaceRows& rows) const;
+  bool must_be_plain(const Cluster& cluster, const Request& request, const PlaceRows& rows);
 };
 
 namespace {
@@ -164,13 +165,13 @@ void PlaceIndex::Impl::drop_idle() {
 /// A quota is not in the class. It is left aside where it allows the whole request for certain;
 /// what a percentage or an instance takes is known per card only.
 bool PlaceIndex::Impl::must_be_plain(const Cluster& cluster, const Request& request,
-                                     const PlaceRows& rows) const {
+                                     const PlaceRows& rows) {
   if (!cluster.quotas().limits(request.subject.ns)) return false;
   if (rows.partitioned() || !in_mebibytes(request)) return true;
-  QuotaNeeds freed;
-  if (const Hold* hold = cluster.hold(request.uid); hold != nullptr)
-    freed = quota_needs(hold->allocation);
-  return cluster.quotas().excess(request.subject, quota_needs(request), freed).has_value();
+  const QuotaNeeds none;
+  const Hold* hold = cluster.hold(request.uid);
+  const QuotaNeeds& freed = hold != nullptr ? held.of(hold->allocation) : none;
+  return cluster.quotas().excess(request.subject, asked.of(request), freed).has_value();
 }
 
 PlaceIndex::Choice PlaceIndex::choose(const Cluster& cluster, const Request& request,

@@ -3,79 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <tuple>
 
-#include "core/allocation.h"
-#include "core/request.h"
+#include "core/quota_sum.h"
 
 namespace tessera::core {
 namespace {
-
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kWholeCard = 100;
-
-std::int64_t plus(std::int64_t a, std::int64_t b) {
-  std::int64_t sum = 0;
-  if (!__builtin_add_overflow(a, b, &sum)) return sum;
-  return a > 0 ? kMost : std::numeric_limits<std::int64_t>::min();
-}
-
-/// Neither is negative.
-std::int64_t times(std::int64_t a, std::int64_t b) {
-  std::int64_t product = 0;
-  return __builtin_mul_overflow(a, b, &product) ? kMost : product;
-}
-
-struct Amount {
-  std::int64_t count = 0, memory = 0, cores = 0;
-  bool none() const { return count == 0 && memory == 0 && cores == 0; }
-};
-
-Amount plus(const Amount& a, const Amount& b) {
-  return {plus(a.count, b.count), plus(a.memory, b.memory), plus(a.cores, b.cores)};
-}
-
-Amount largest(const Amount& a, const Amount& b) {
-  return {std::max(a.count, b.count), std::max(a.memory, b.memory), std::max(a.cores, b.cores)};
-}
-
-/// sidecars + max(largest init container, sum of apps), per vendor over all cards. Slices arrive by
-/// position.
-class NeedSum {
- public:
-  void lasting(VendorId vendor, const Amount& amount) {
-    Row& row = of(vendor);
-    row.lasting = plus(row.lasting, amount);
-  }
-  void add(VendorId vendor, PositionKind kind, std::uint32_t position, const Amount& amount) {
-    if (kind == PositionKind::kSidecar) return lasting(vendor, amount);
-    Row& row = of(vendor);
-    if (kind == PositionKind::kApp) {
-      row.apps = plus(row.apps, amount);
-      return;
-    }
-    row.init[position] = plus(row.init[position], amount);
-  }
-  QuotaNeeds needs() const {
-    QuotaNeeds needs;
-    for (const auto& [vendor, row] : rows_) {
-      Amount peak = row.apps;
-      for (const auto& [position, amount] : row.init) peak = largest(peak, amount);
-      const Amount sum = plus(row.lasting, peak);
-      if (!sum.none()) needs.push_back({vendor, sum.count, sum.memory, sum.cores});
-    }
-    return needs;
-  }
-
- private:
-  struct Row {
-    Amount lasting, apps;
-    std::map<std::uint32_t, Amount> init;
-  };
-  Row& of(VendorId vendor) { return rows_[vendor]; }
-  std::map<VendorId, Row> rows_;
-};
 
 std::string_view word_of(QuotaKind kind) {
   switch (kind) {
@@ -163,36 +96,6 @@ std::int64_t QuotaNeed::amount(QuotaKind kind) const {
   return cores;
 }
 
-QuotaNeeds quota_needs(const Allocation& allocation) {
-  NeedSum sum;
-  for (const Grant& grant : allocation.grants) {
-    const Amount amount{1, grant.memory.v, grant.cores.v};
-    const PositionKind kind = grant.position < allocation.kinds.size()
-                                  ? allocation.kinds[grant.position]
-                                  : PositionKind::kApp;
-    if (grant.mig) {
-      sum.lasting(grant.vendor, amount);
-    } else if (kind != PositionKind::kInit || !allocation.init_finished) {
-      sum.add(grant.vendor, kind, grant.position, amount);
-    }
-  }
-  return sum.needs();
-}
-
-QuotaNeeds quota_needs(const Request& request) {
-  NeedSum sum;
-  for (std::uint32_t position = 0; position < request.positions.size(); ++position) {
-    for (const DeviceAsk& ask : request.positions[position].asks) {
-      if (ask.count <= 0) continue;
-      const std::int64_t memory = std::max<std::int64_t>(ask.memory.v, 0);
-      const std::int64_t cores = std::clamp<std::int64_t>(ask.cores.v, 0, kWholeCard);
-      sum.add(ask.vendor, request.positions[position].kind, position,
-              {ask.count, times(memory, ask.count), times(cores, ask.count)});
-    }
-  }
-  return sum.needs();
-}
-
 bool in_scope(const QuotaSpec& quota, const QuotaSubject& subject) {
   return quota.ns == subject.ns &&
          std::all_of(quota.scopes.begin(), quota.scopes.end(),
@@ -270,13 +173,19 @@ std::optional<QuotaExcess> QuotaBook::excess(const QuotaSubject& subject, const 
   if (tenant == tenants_.end()) return std::nullopt;
   for (const auto& [name, quota] : tenant->second.quotas) {
     if (!in_scope(quota, subject)) continue;
-    const QuotaNeeds in_use = used_in_scope(tenant->second, quota);
+    const auto in_use = [&](const QuotaLimit& limit) {
+      std::int64_t amount = 0;
+      for (const Tenant::Group& group : tenant->second.groups) {
+        if (in_scope(quota, group.subject))
+          amount += amount_of(group.used, limit.vendor, limit.kind);
+      }
+      return amount;
+    };
     for (const QuotaLimit& limit : quota.limits) {
       const std::int64_t asked = amount_of(needs, limit.vendor, limit.kind);
       if (asked == 0) continue;
-      const std::int64_t used =
-          amount_of(in_use, limit.vendor, limit.kind) - amount_of(freed, limit.vendor, limit.kind);
-      if (plus(used, asked) <= limit.limit) continue;
+      const std::int64_t used = in_use(limit) - amount_of(freed, limit.vendor, limit.kind);
+      if (saturating_sum(used, asked) <= limit.limit) continue;
       return QuotaExcess{name, limit.vendor, limit.kind, limit.limit, used, asked};
     }
   }
