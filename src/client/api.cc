@@ -67,10 +67,6 @@ std::uint64_t ApiClient::stream(ApiRequest request, StreamHandlers handlers,
 
 void ApiClient::cancel(std::uint64_t stream) { impl_->cancel(stream); }
 
-bool ApiClient::finish_low_priority(std::chrono::milliseconds limit) {
-  return impl_->finish_low_priority(limit);
-}
-
 void ApiClient::after(std::chrono::milliseconds delay, std::function<void()> f) {
   impl_->after(delay, std::move(f));
 }

@@ -50,11 +50,9 @@ struct ApiClientOptions {
   double qps = 200, burst = 400;                 ///< qps < 0 = no limit
   std::chrono::milliseconds default_timeout{0};  ///< --kube-timeout; 0 = per request
   int max_retries_429 = 5;
-  std::size_t max_parallel = 64;  ///< ordinary calls on the wire at once
-  double low_qps = 20, low_burst = 50;
+  std::size_t max_parallel = 64;        ///< ordinary calls on the wire at once
+  double low_qps = 20, low_burst = 50;  ///< low_qps < 0 = no limit
   std::size_t low_parallel = 4, low_queue = 1000;
-  /// Low-priority calls start together, so far apart at least; 0 = each as soon as it may.
-  std::chrono::milliseconds low_beat{0};
   bool background = false;  ///< the client's thread gives way to all others of the machine
 };
 
@@ -80,9 +78,6 @@ class ApiClient {
   /// No handler of the stream runs any more once this returns: it waits for one that is running,
   /// unless called by a handler. So do not hold a lock that a handler takes.
   void cancel(std::uint64_t stream);
-  /// Before the end: what is sent with low priority waits for no beat any more. True once none of
-  /// it is left, false when the limit has passed. Blocks; not from a callback.
-  bool finish_low_priority(std::chrono::milliseconds limit);
   /// Runs f on the client thread after the delay (retries of reflectors).
   void after(std::chrono::milliseconds delay, std::function<void()> f);
 

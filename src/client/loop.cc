@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <future>
 #include <memory>
 #include <new>
 
@@ -20,7 +19,6 @@ constexpr long kIdleConnections = 80;
 constexpr auto kRetryAfterCap = std::chrono::seconds(30);
 constexpr auto kRetryAfterMissing = std::chrono::seconds(1);
 constexpr auto kSweepEvery = std::chrono::milliseconds(100);
-constexpr auto kLookAgain = std::chrono::milliseconds(2);
 constexpr auto kLongestWait = std::chrono::seconds(10);
 
 MonoTime now_mono() { return std::chrono::steady_clock::now(); }
@@ -48,8 +46,7 @@ ApiClient::Impl::Impl(Credentials credentials, ApiClientOptions options, obs::Me
            options_.low_parallel,
            options_.low_queue,
            {},
-           0,
-           options_.low_beat} {
+           0} {
   prepare_transport();
   multi_ = curl_multi_init();
   if (multi_ == nullptr) throw std::bad_alloc();
@@ -118,23 +115,6 @@ void ApiClient::Impl::cancel(std::uint64_t stream) {
 void ApiClient::Impl::after(std::chrono::milliseconds delay, std::function<void()> f) {
   const MonoTime due = now_mono() + delay;
   put([&] { inbox_.timers.emplace_back(due, std::move(f)); });
-}
-
-bool ApiClient::Impl::finish_low_priority(std::chrono::milliseconds limit) {
-  const MonoTime end = now_mono() + limit;
-  do {
-    auto count = std::make_shared<std::promise<std::size_t>>();
-    std::future<std::size_t> left = count->get_future();
-    // A timer runs after the calls that were sent before it have been taken in.
-    after(std::chrono::milliseconds(0), [this, count] {
-      low_.beat = {};
-      count->set_value(low_.waiting.size() + low_.running);
-    });
-    if (left.wait_until(end) != std::future_status::ready) return false;
-    if (left.get() == 0) return true;
-    std::this_thread::sleep_for(kLookAgain);
-  } while (now_mono() < end);
-  return false;
 }
 
 void ApiClient::Impl::run() {
@@ -207,21 +187,8 @@ void ApiClient::Impl::drop_overdue(MonoTime now) {
   }
 }
 
-/// Calls that come one by one and are in no hurry disturb whoever is, each anew: together they do
-/// so once. What the bucket does not let through stays for the next beat.
-void ApiClient::Impl::Lane::keep_beat(MonoTime now) {
-  if (beat.count() == 0 || running >= parallel_limit) return;
-  if (due > 0 && !waiting.empty() && bucket.wait(now).count() > 0) due = 0;
-  if (waiting.empty()) due = 0;
-  if (due > 0 || now < next_beat || waiting.empty()) return;
-  due = waiting.size();
-  next_beat = now + beat;
-}
-
 void ApiClient::Impl::start_calls(Lane& lane, MonoTime now) {
-  lane.keep_beat(now);
   while (lane.may_start(now)) {
-    if (lane.due > 0) --lane.due;
     std::unique_ptr<Call> call = std::move(lane.waiting.front());
     lane.waiting.pop_front();
     if (const Status started = start(*call, now); !started) {
@@ -399,10 +366,7 @@ int ApiClient::Impl::wait_ms(MonoTime now) {
     if (lane->waiting.empty()) continue;
     wait = std::min<std::chrono::nanoseconds>(wait, kSweepEvery);
     if (lane->running >= lane->parallel_limit) continue;
-    std::chrono::nanoseconds start = lane->bucket.wait(now);
-    if (lane->beat.count() > 0 && (lane->due == 0 || start.count() > 0))
-      start = std::max<std::chrono::nanoseconds>(start, lane->next_beat - now);
-    wait = std::min(wait, start);
+    wait = std::min<std::chrono::nanoseconds>(wait, lane->bucket.wait(now));
   }
   for (const auto& [id, stream] : streams_) {
     if (stream->silence.count() > 0)

@@ -66,7 +66,6 @@ struct ApiClient::Impl {
   std::uint64_t post(std::unique_ptr<Stream> stream);
   void cancel(std::uint64_t stream);
   void after(std::chrono::milliseconds delay, std::function<void()> f);
-  bool finish_low_priority(std::chrono::milliseconds limit);
   bool on_own_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
   std::chrono::milliseconds timeout_of(const ApiRequest& request) const;
 
@@ -84,14 +83,9 @@ struct ApiClient::Impl {
     std::size_t parallel_limit, queue_limit;
     std::deque<std::unique_ptr<Call>> waiting;
     std::size_t running = 0;
-    std::chrono::milliseconds beat{0};  // 0: calls start as they come
-    MonoTime next_beat{};
-    std::size_t due = 0;  // of those that wait, how many belong to this beat
 
-    void keep_beat(MonoTime now);
     bool may_start(MonoTime now) {
-      return !waiting.empty() && running < parallel_limit && (beat.count() == 0 || due > 0) &&
-             bucket.take(now);
+      return !waiting.empty() && running < parallel_limit && bucket.take(now);
     }
   };
 

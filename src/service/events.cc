@@ -5,20 +5,19 @@
 #include <algorithm>
 #include <future>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "json/writer.h"
+#include "obs/log.h"
 
 namespace tessera::service {
 namespace {
 
-constexpr std::size_t kRemembered = 4096;
 constexpr std::size_t kLongestMessage = 1000;  // the API server refuses more than 1024
 constexpr std::chrono::milliseconds kSoon{2};  // not in the moment in which an answer goes out
-constexpr std::size_t kMostWaiting = 2000;     // more come in a second than may be written at all
-constexpr std::chrono::seconds kQuietTime{5};  // repeats within it are only counted
-constexpr std::chrono::minutes kNewEventAfter{
-    30};  // well below the hour after which servers forget events
+constexpr std::chrono::milliseconds kLookAgain{2};
+constexpr std::size_t kUnderWay = 8;  // what the client has can be overtaken by nothing any more
 
 std::string cut(std::string message) {
   if (message.size() <= kLongestMessage) return message;
@@ -29,9 +28,13 @@ std::string cut(std::string message) {
   return message + "…";
 }
 
+std::string message_of(const EventNote& note) {
+  return note.has_facts ? cut(placed_text(note.facts)) : note.message;
+}
+
 /// Events of objects without a namespace live in "default".
-std::string_view namespace_of(const EventTarget& target) {
-  return target.ns.empty() ? "default" : target.ns;
+std::string_view namespace_of(const EventNote& note) {
+  return note.ns.empty() ? std::string_view("default") : note.ns;
 }
 
 void write_target(json::Writer& w, const EventTarget& target) {
@@ -45,20 +48,23 @@ void write_target(json::Writer& w, const EventTarget& target) {
 }  // namespace
 
 Events::Events(client::ApiClient& api, const Clock& clock, std::string component,
-               obs::Metrics& metrics, bool enabled)
+               obs::Metrics& metrics, const Options& options)
     : api_(api),
       clock_(clock),
       component_(component.empty() ? "tessera" : std::move(component)),
-      enabled_(enabled),
+      enabled_(options.enabled),
       written_(metrics.counter("tessera_events_written_total", "Events handed to the API client.")),
-      merged_(metrics.counter("tessera_events_merged_total",
-                              "Repeated events that were only counted.")),
+      failed_(metrics.counter("tessera_events_failed_total",
+                              "Events that the API server refused or did not answer.")),
       dropped_(metrics.counter("tessera_events_dropped_total",
-                               "Events that were not written because too many came at once.")) {}
+                               "Events that were not written because too many came at once.")),
+      coming_(options.limits.most_waiting),
+      going_(options.limits.most_waiting),
+      desk_(metrics, options.limits, clock.mono()) {}
 
 void Events::write(const EventTarget& target, EventType type, std::string_view reason,
                    std::string message) {
-  hand_over(target, type, reason, [&](Note& note) {
+  hand_over(target, type, reason, [&](EventNote& note) {
     note.message = cut(std::move(message));
     note.has_facts = false;
   });
@@ -66,7 +72,7 @@ void Events::write(const EventTarget& target, EventType type, std::string_view r
 
 void Events::write_placed(const EventTarget& target, std::string_view reason,
                           const PlacedFacts& facts) {
-  hand_over(target, EventType::kNormal, reason, [&](Note& note) {
+  hand_over(target, EventType::kNormal, reason, [&](EventNote& note) {
     note.facts = facts;
     note.has_facts = true;
   });
@@ -79,125 +85,126 @@ void Events::hand_over(const EventTarget& target, EventType type, std::string_vi
   std::chrono::milliseconds wait = kSoon;
   {
     const std::lock_guard guard(mutex_);
-    if (coming_.count == kMostWaiting) return dropped_.increment();
-    if (coming_.count == coming_.slots.size()) coming_.slots.emplace_back();
-    Note& note = coming_.slots[coming_.count++];
-    note.kind = target.kind;
-    note.ns = target.ns;
-    note.name = target.name;
-    note.uid = target.uid;
-    note.type = type;
-    note.reason = reason;
-    fill(note);
+    EventNote* note = coming_.put(type, [this](const EventNote&) { dropped_.increment(); });
+    if (note == nullptr) return dropped_.increment();
+    note->kind = target.kind;
+    note->ns = target.ns;
+    note->name = target.name;
+    note->uid = target.uid;
+    note->reason = reason;
+    note->happened = clock_.wall();
+    fill(*note);
     if (std::exchange(called_, true)) return;
     const auto since = std::chrono::steady_clock::now() - last_;
     if (since < kTogether)
       wait = std::max(wait, std::chrono::ceil<std::chrono::milliseconds>(kTogether - since));
   }
-  api_.after(wait, [this] { write_all(); });
+  api_.after(wait, [this] { beat(); });
 }
 
 void Events::finish(std::chrono::milliseconds limit) {
   if (!enabled_) return;
-  auto written = std::make_shared<std::promise<void>>();
-  std::future<void> done = written->get_future();
-  api_.after(std::chrono::milliseconds(0), [this, written] {
-    write_all();
-    written->set_value();
-  });
-  if (done.wait_for(limit) == std::future_status::ready) api_.finish_low_priority(limit);
+  const auto end = std::chrono::steady_clock::now() + limit;
+  struct Left {
+    std::size_t waiting = 0, under_way = 0;
+  } left;
+  do {
+    auto count = std::make_shared<std::promise<Left>>();
+    std::future<Left> counted = count->get_future();
+    api_.after(std::chrono::milliseconds(0), [this, count] {
+      beat();
+      count->set_value({desk_.waiting(), under_way_});
+    });
+    if (counted.wait_until(end) != std::future_status::ready) break;
+    left = counted.get();
+    if (left.waiting == 0 && left.under_way == 0) return;
+    std::this_thread::sleep_for(kLookAgain);
+  } while (std::chrono::steady_clock::now() < end);
+  if (left.waiting == 0) return;
+  dropped_.increment(static_cast<double>(left.waiting));
+  log::info("events are left unwritten at the end",
+            {{"events", static_cast<std::uint64_t>(left.waiting)}});
 }
 
 // ---- on the client's thread
 
-void Events::write_all() {
-  going_.count = 0;
+void Events::beat() {
+  collect();
+  desk_.begin_beat(clock_.mono());
+  send_due();
+  {
+    const std::lock_guard guard(mutex_);
+    if (desk_.waiting() == 0 || std::exchange(called_, true)) return;
+  }
+  api_.after(kTogether, [this] { beat(); });
+}
+
+/// Copied, so that the places in which they came keep their memory for others that come.
+void Events::collect() {
   {
     const std::lock_guard guard(mutex_);
     std::swap(coming_, going_);
     called_ = false;
     last_ = std::chrono::steady_clock::now();
   }
-  for (std::size_t i = 0; i < going_.count; ++i) write_one(going_.slots[i]);
-}
-
-void Events::write_one(const Note& note) {
-  const std::string key = fmt::format(
-      "{}/{}/{}/{}", note.kind, note.uid.empty() ? note.name : note.uid, note.ns, note.reason);
-  const auto found = known_.find(key);
-  const MonoTime now = clock_.mono();
-  const auto text = [&note] {
-    return note.has_facts ? cut(placed_text(note.facts)) : note.message;
-  };
-  if (found == known_.end() || now - found->second.sent > kNewEventAfter) {
-    if (found == known_.end()) remember(key);
-    create(note, text(), known_[key]);
-    return;
+  while (EventNote* note = going_.take()) {
+    desk_.take_in(*note, clock_.mono());
+    going_.give_back(*note);
   }
-  Known& known = found->second;
-  ++known.count;
-  if (now - known.sent < kQuietTime) {
-    merged_.increment();
-    return;
+}
+
+void Events::send_due() {
+  while (under_way_ < kUnderWay) {
+    const auto event = desk_.next(clock_.mono(), clock_.wall());
+    if (!event) return;
+    send(*event);
   }
-  count_up(note, text(), known);
 }
 
-void Events::remember(const std::string& key) {
-  order_.push_back(key);
-  if (order_.size() <= kRemembered) return;
-  known_.erase(order_.front());
-  order_.pop_front();
+void Events::send(const EventDesk::Outgoing& event) {
+  ++under_way_;
+  written_.increment();
+  api_.send(event.is_new ? creation(event) : count_up(event),
+            [this, is_new = event.is_new, key = event.series.key,
+             name = event.series.name](const client::ApiResponse& response) {
+              --under_way_;
+              if (!response.ok()) failed_.increment();
+              if (response.status == 404 || (is_new && !response.ok())) desk_.not_there(key, name);
+              send_due();
+            });
 }
 
-void Events::create(const Note& note, const std::string& message, Known& known) {
-  const EventTarget target = note.target();
-  const WallTime now = clock_.wall();
-  known = Known{.name = fmt::format("{}.{:x}{:04x}", target.name.substr(0, 220),
-                                    static_cast<std::uint64_t>(now.time_since_epoch().count()),
-                                    ++serial_ & 0xFFFFU),
-                .count = 1,
-                .first = now,
-                .sent = clock_.mono()};
+client::ApiRequest Events::creation(const EventDesk::Outgoing& event) const {
+  const EventNote& note = event.note;
   json::Writer w;
   w.begin_object().key("apiVersion").string("v1").key("kind").string("Event");
-  w.key("metadata")
-      .begin_object()
-      .key("name")
-      .string(known.name)
-      .key("namespace")
-      .string(namespace_of(target))
-      .end_object();
-  write_target(w, target);
+  w.key("metadata").begin_object().key("name").string(event.series.name);
+  w.key("namespace").string(namespace_of(note)).end_object();
+  write_target(w, note.target());
   w.key("type").string(note.type == EventType::kNormal ? "Normal" : "Warning");
-  w.key("reason").string(note.reason).key("message").string(message).key("count").integer(1);
-  w.key("firstTimestamp")
-      .string(format_rfc3339(now))
-      .key("lastTimestamp")
-      .string(format_rfc3339(now));
+  w.key("reason").string(note.reason).key("message").string(message_of(note));
+  w.key("count").integer(event.series.count);
+  w.key("firstTimestamp").string(format_rfc3339(event.series.first));
+  w.key("lastTimestamp").string(format_rfc3339(event.series.last));
   w.key("source").begin_object().key("component").string(component_).end_object();
   w.key("reportingComponent").string(component_).end_object();
-  written_.increment();
-  api_.send({.method = "POST",
-             .path = fmt::format("/api/v1/namespaces/{}/events", namespace_of(target)),
-             .body = std::move(w).take(),
-             .low_priority = true},
-            [](const client::ApiResponse&) {});
+  return {.method = "POST",
+          .path = fmt::format("/api/v1/namespaces/{}/events", namespace_of(note)),
+          .body = std::move(w).take(),
+          .low_priority = true};
 }
 
-void Events::count_up(const Note& note, const std::string& message, Known& known) {
-  known.sent = clock_.mono();
+client::ApiRequest Events::count_up(const EventDesk::Outgoing& event) const {
   json::Writer w;
-  w.begin_object().key("count").integer(known.count).key("message").string(message);
-  w.key("lastTimestamp").string(format_rfc3339(clock_.wall())).end_object();
-  written_.increment();
-  api_.send({.method = "PATCH",
-             .path = fmt::format("/api/v1/namespaces/{}/events/{}", namespace_of(note.target()),
-                                 known.name),
-             .body = std::move(w).take(),
-             .content_type = "application/merge-patch+json",
-             .low_priority = true},
-            [](const client::ApiResponse&) {});
+  w.begin_object().key("count").integer(event.series.count);
+  w.key("message").string(message_of(event.note));
+  w.key("lastTimestamp").string(format_rfc3339(event.series.last)).end_object();
+  return {.method = "PATCH",
+          .path = fmt::format("/api/v1/namespaces/{}/events/{}", namespace_of(event.note),
+                              event.series.name),
+          .body = std::move(w).take(),
+          .content_type = "application/merge-patch+json",
+          .low_priority = true};
 }
 
 }  // namespace tessera::service

@@ -31,7 +31,7 @@ client::ApiClientOptions client_options(const ServeOptions& options) {
 /// Nothing that decides waits for an event, and nothing that an event needs stands before it.
 client::ApiClientOptions event_options(const ServeOptions& options) {
   client::ApiClientOptions out = client_options(options);
-  out.low_beat = Events::kTogether;
+  out.low_qps = -1;  // the budget of the events is kept by them
   out.background = true;
   return out;
 }
@@ -61,7 +61,8 @@ Scheduler::Scheduler(const ServeOptions& serve, ServePlan plan,
       books(live.get()->vendors().rules(), clock, serve.reservation_ttl, metrics,
             serve.tentative_ttl),
       budgets(clock),
-      events(*event_api, clock, serve.scheduler_name, metrics, serve.events),
+      events(*event_api, clock, serve.scheduler_name, metrics,
+             {.enabled = serve.events, .limits = {}}),
       locks(*api, state, live, books, leader),
       keeper(locks, books, events, measures, leader, clock, serve.node_lock_timeout),
       bindings(*api, state, locks, live, leader, clock, serve.write_node_label_by_patch),

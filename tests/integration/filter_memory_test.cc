@@ -92,7 +92,7 @@ class FilterMemory : public testing::Test {
     spent.reading = heap_requests_of([&] {
       call = pool_.take();
       call->arrived = clock_.mono();
-      call->answer = [this](std::string json) { answer_ = std::move(json); };
+      call->answer = [this](http::Response response) { answer_ = std::move(response.body); };
       EXPECT_TRUE(filter_.prepare(*call, std::move(text)));
     });
     spent.deciding = heap_requests_of([&] {
@@ -138,8 +138,13 @@ class FilterMemory : public testing::Test {
   LiveReader live_{default_reader()};
   Books books_{live_.get()->vendors().rules(), clock_, std::chrono::minutes(10), metrics_};
   Placer placer_{books_, {}};
-  client::ApiClient api_{{.server = "http://127.0.0.1:1"}, {.background = true}, metrics_};
-  Events events_{api_, clock_, "hami-scheduler", metrics_};
+  client::ApiClient api_{
+      {.server = "http://127.0.0.1:1"}, {.low_qps = -1, .background = true}, metrics_};
+  Events events_{api_,
+                 clock_,
+                 "hami-scheduler",
+                 metrics_,
+                 {.enabled = true, .limits = {.per_second = 0, .burst = 1, .most_waiting = 1000}}};
   Filter filter_{live_, books_, placer_, events_, measures_, clock_, {}};
   FilterCallPool pool_;
   obs::Counter written_ = metrics_.counter("tessera_events_written_total", "");
