@@ -1,5 +1,9 @@
+#include <algorithm>
+
 #include "fuzz/fuzz.h"
 #include "json/reader.h"
+#include "json/value_scanner.h"
+#include "json/value_scanner_test_reference.h"
 #include "json/writer.h"
 
 using namespace tessera;
@@ -27,10 +31,27 @@ void visit(const json::Value& value) {
   fuzz::require(count == value.size(), "size counts what is visited");
 }
 
+/// The bytes of the text say where it is cut.
+void scan(std::string_view text) {
+  if (text.empty() || !json::ValueScanner::begins(text.front())) return;
+  const auto end = json::end_byte_by_byte(text);
+  std::size_t at = 0;
+  fuzz::require(json::end_by_pieces(text, [&] { return text.size(); }) == end,
+                "the end of a value in one piece");
+  fuzz::require(json::end_by_pieces(text,
+                                    [&] {
+                                      const auto byte =
+                                          static_cast<unsigned char>(text[at++ % text.size()]);
+                                      return std::max<std::size_t>(byte, 1);
+                                    }) == end,
+                "the end of a value in many pieces");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = fuzz::as_text(data, size);
+  scan(text);
   const auto found = json::find_array(text, "a", "b");  // safe on anything
   json::Writer writer;
   writer.string(text);

@@ -5,9 +5,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
+
+#include "json/value_scanner.h"
 
 namespace tessera::client {
 
@@ -27,18 +30,19 @@ class ListItems {
   const std::string& problem() const { return problem_; }
 
  private:
-  std::size_t structure(std::string_view chunk, std::size_t at, const OnItem& on_item);
+  enum class Place : std::uint8_t { kOutside, kInList, kInItems };
+
+  bool around_values(char c, const OnItem& on_item);
+  void close(char c, const OnItem& on_item);
   void end_item(const OnItem& on_item, bool last);
   void keep(std::string_view text);
   bool at_items_key() const;
-  bool in_items() const { return items_depth_ != 0 && depth_ >= items_depth_; }
 
   std::string envelope_, item_;
   std::string problem_;
-  std::size_t depth_ = 0;
-  std::size_t items_depth_ = 0;  ///< between the brackets of the items; 0 = outside
-  bool in_string_ = false, escaped_ = false;
-  bool after_comma_ = false;  ///< an item must follow
+  Place place_ = Place::kOutside;  ///< between which brackets, whatever value is open there
+  json::ValueScanner value_;       ///< the string, object or array that is open there
+  bool after_comma_ = false;       ///< an item must follow
 };
 
 }  // namespace tessera::client

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "json/json_test_values.h"
 #include "json/reader.h"
 #include "json/writer.h"
 
@@ -72,39 +73,21 @@ TEST(ListItems, SaysWhatIsNoList) {
     for (const std::size_t piece : {1U, 5U, 1000U}) EXPECT_EQ(read(text, piece).problem, problem);
 }
 
-/// Any JSON value of some depth, with strings that look like structure.
-void write_any(json::Writer& w, int depth) {
-  static constexpr std::string_view kTexts[] = {"",  "items", "\"items\":[", "]},{",  "a\\",
-                                                "[", "\"",    "\\\"",        "\n\t ", "plain text"};
-  const int kind = *rc::gen::inRange(0, depth > 0 ? 5 : 3);
-  if (kind == 0) w.string(kTexts[*rc::gen::inRange<std::size_t>(0, std::size(kTexts))]);
-  if (kind == 1) w.integer(*rc::gen::inRange(-100, 100));
-  if (kind == 2) w.null();
-  if (kind < 3) return;
-  const int count = *rc::gen::inRange(0, 4);
-  kind == 3 ? w.begin_object() : w.begin_array();
-  for (int i = 0; i < count; ++i) {
-    if (kind == 3) w.key(kTexts[*rc::gen::inRange<std::size_t>(0, std::size(kTexts))]);
-    write_any(w, depth - 1);
-  }
-  kind == 3 ? w.end_object() : w.end_array();
-}
-
 TEST(ListItems, GivesWhatAParserOfTheWholeListFinds) {
   EXPECT_TRUE(rc::check([] {
     json::Writer w;
     w.begin_object();
     if (*rc::gen::arbitrary<bool>()) {
       w.key("metadata");
-      write_any(w, 3);
+      json::write_any(w, 3);
     }
     w.key("items").begin_array();
     const int count = *rc::gen::inRange(0, 5);
-    for (int i = 0; i < count; ++i) write_any(w, 3);
+    for (int i = 0; i < count; ++i) json::write_any(w, 3);
     w.end_array();
     if (*rc::gen::arbitrary<bool>()) {
       w.key("more");
-      write_any(w, 3);
+      json::write_any(w, 3);
     }
     w.end_object();
     const std::string text = std::move(w).take();
@@ -124,6 +107,29 @@ TEST(ListItems, GivesWhatAParserOfTheWholeListFinds) {
     RC_ASSERT((*envelope)["metadata"].dump() == (*parsed)["metadata"].dump());
     RC_ASSERT((*envelope)["more"].dump() == (*parsed)["more"].dump());
   }));
+}
+
+// What is too large is not given away in part.
+TEST(ListItems, AnItemOrAnEnvelopeHasItsLimit) {
+  const std::string mebibyte(std::size_t{1} << 20, 'x');
+  for (const std::string_view begin : {R"({"items":[1,{"a":")", R"({"a":")"}) {
+    ListItems list;
+    std::vector<std::string> items;
+    const auto feed = [&](std::string_view text) {
+      list.feed(text, [&](std::string& item) { items.push_back(item); });
+    };
+    list.begin();
+    feed(begin);
+    for (int i = 0; i < 63; ++i) feed(mebibyte);
+    EXPECT_EQ(list.problem(), "");
+    feed(mebibyte + R"("},{}]})");
+    EXPECT_EQ(list.problem(), "an item is larger than 64 MiB");
+    EXPECT_EQ(items.size(), begin.find('1') == std::string_view::npos ? 0U : 1U);
+    list.begin();
+    feed(R"({"items":[2]})");
+    EXPECT_EQ(list.problem(), "");
+    EXPECT_EQ(items.back(), "2");
+  }
 }
 
 TEST(ListItems, TextThatIsNoJsonEndsAllTheSame) {

@@ -6,8 +6,8 @@
 
 #include "base/text.h"
 #include "json/document.h"
-#include "json/nesting.h"
 #include "json/reader.h"
+#include "json/value_scanner.h"
 
 namespace tessera::json {
 namespace {
@@ -33,10 +33,9 @@ class Cursor {
   std::string_view value() {
     skip_blanks();
     const std::size_t begin = at_;
-    if (at('"')) {
-      skip_string();
-    } else if (at('{') || at('[')) {
-      at_ = nested_end(text_, at_);
+    if (at_ < text_.size() && ValueScanner::begins(text_[at_])) {
+      scanner_.begin(text_[at_]);
+      at_ += scanner_.feed(text_.substr(at_));
     } else {
       at_ = std::min(text_.find_first_of(",:]} \t\r\n", at_), text_.size());
     }
@@ -44,23 +43,9 @@ class Cursor {
   }
 
  private:
-  void skip_string() {
-    ++at_;
-    while (true) {
-      const std::size_t quote = text_.find('"', at_);
-      if (quote == std::string_view::npos) {
-        at_ = text_.size();
-        return;
-      }
-      std::size_t slashes = 0;
-      while (quote - slashes > at_ && text_[quote - slashes - 1] == '\\') ++slashes;
-      at_ = quote + 1;
-      if (slashes % 2 == 0) return;
-    }
-  }
-
   std::string_view text_;
   std::size_t at_ = 0;
+  ValueScanner scanner_;
 };
 
 /// The key without quotes and escapes. Escapes in keys are rare enough for a parser of their own.
