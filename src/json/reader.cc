@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "json/document.h"
+#include "json/value_scanner.h"
 #include "json/writer.h"
 
 namespace tessera::json {
@@ -46,24 +47,18 @@ constexpr std::size_t kMaxDepth = 128;
 /// A parser that once read a huge body gives the memory back when ordinary ones follow.
 constexpr std::size_t kKeptCapacity = std::size_t{4} << 20;
 
-/// True when strings or brackets are still open at the end: the sender was cut off.
+/// True when a string or bracket is still open at the end: the sender was cut off.
 bool cut_off(std::string_view text) {
-  std::size_t depth = 0;
-  bool in_string = false;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char c = text[at];
-    if (in_string) {
-      if (c == '\\') ++at;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      ++depth;
-    } else if ((c == '}' || c == ']') && depth > 0) {
-      --depth;
+  ValueScanner value;
+  while (!text.empty() && !value.open()) {
+    std::size_t size = 1;
+    if (ValueScanner::begins(text.front())) {
+      value.begin(text.front());
+      size = value.feed(text);
     }
+    text.remove_prefix(size);
   }
-  return in_string || depth > 0;
+  return value.open();
 }
 
 Error parse_error(std::string_view text, simdjson::error_code code) {
@@ -216,6 +211,21 @@ Error structure_error(std::string_view text) { return parse_error(text, simdjson
 
 struct Parser::Impl {
   Document document;
+
+  /// Padding lies behind the text, which may be nested so many levels deep.
+  Result<Value> read(std::string_view text, std::size_t levels) {
+    document.numbers.reset();
+    document.source = text;
+    dom::parser& parser = document.parser;
+    if (parser.capacity() < text.size() || parser.max_depth() != levels) {
+      const auto code = parser.allocate(text.size() + 64, levels);
+      if (code != simdjson::SUCCESS) return tl::unexpected(parse_error(text, code));
+    }
+    dom::element root;
+    const auto code = parser.parse(text.data(), text.size(), false).get(root);
+    if (code != simdjson::SUCCESS) return tl::unexpected(parse_error(text, code));
+    return Access::value(&document, root);
+  }
 };
 
 Parser::Parser() : impl_(std::make_unique<Impl>()) {}
@@ -237,37 +247,15 @@ Result<Value> Parser::parse(std::string&& text) {
 }
 
 Result<Value> Parser::parse_in_place(std::string& text) {
-  Document& document = impl_->document;
-  document.numbers.reset();
   text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
-  document.source = text;
-  if (document.parser.capacity() > kKeptCapacity && text.size() <= kKeptCapacity) {
-    document.parser = dom::parser();
-  }
-  if (document.parser.capacity() == 0) {
-    const auto code = document.parser.allocate(text.size() + 64, kMaxDepth);
-    if (code != simdjson::SUCCESS) return tl::unexpected(parse_error(text, code));
-  }
-  dom::element root;
-  const auto code = document.parser.parse(text.data(), text.size(), false).get(root);
-  if (code != simdjson::SUCCESS) return tl::unexpected(parse_error(text, code));
-  return Access::value(&document, root);
+  dom::parser& parser = impl_->document.parser;
+  if (parser.capacity() > kKeptCapacity && text.size() <= kKeptCapacity) parser = dom::parser();
+  return impl_->read(text, kMaxDepth);
 }
 
 Result<Value> Parser::parse_part(std::string_view part, std::size_t depth) {
   static_assert(simdjson::SIMDJSON_PADDING <= 64);
-  Document& document = impl_->document;
-  document.numbers.reset();
-  document.source = part;
-  const std::size_t levels = kMaxDepth - std::min(depth, kMaxDepth - 1);
-  if (document.parser.capacity() < part.size() || document.parser.max_depth() != levels) {
-    const auto code = document.parser.allocate(part.size() + 64, levels);
-    if (code != simdjson::SUCCESS) return tl::unexpected(parse_error(part, code));
-  }
-  dom::element root;
-  const auto code = document.parser.parse(part.data(), part.size(), false).get(root);
-  if (code != simdjson::SUCCESS) return tl::unexpected(parse_error(part, code));
-  return Access::value(&document, root);
+  return impl_->read(part, kMaxDepth - std::min(depth, kMaxDepth - 1));
 }
 
 std::string_view Parser::source() const { return impl_->document.source; }

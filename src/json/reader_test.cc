@@ -253,6 +253,15 @@ TEST(ParsePart, IsRefusedAtTheDepthAtWhichTheWholeIs) {
   }
 }
 
+TEST(ParsePart, LeavesTheDepthOfAWholeAsItWas) {
+  const std::string whole = std::string(127, '[') + std::string(127, ']');
+  const std::string part = "[]" + std::string(64, ' ');
+  Parser parser;
+  EXPECT_TRUE(parser.parse(std::string_view(whole)));
+  EXPECT_TRUE(parser.parse_part(std::string_view(part).substr(0, 2), 9));
+  EXPECT_TRUE(parser.parse(std::string_view(whole)));
+}
+
 TEST(ReaderProperty, StringsGoThroughWriterAndReaderUnchanged) {
   EXPECT_TRUE(rc::check([](const std::vector<std::uint32_t>& seeds) {
     // Any sequence of code points, surrogates left out.
