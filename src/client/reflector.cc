@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "client/backoff.h"
 #include "client/list_items.h"
+#include "client/query.h"
 
 namespace tessera::client {
 namespace {
@@ -24,20 +25,6 @@ constexpr std::chrono::seconds kQuietPeriod{
 constexpr unsigned kWatchFailuresBeforeList =
     8;  // a resourceVersion that the server does not know fails for ever
 constexpr std::size_t kQuotedLine = 200;
-
-std::string escape_query(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '_' || c == '.' || c == '~';
-    if (plain) {
-      out.push_back(c);
-    } else {
-      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return out;
-}
 
 MonoTime now_mono() { return std::chrono::steady_clock::now(); }
 

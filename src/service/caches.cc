@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "client/query.h"
 #include "k8s/decode.h"
 #include "obs/log.h"
 
@@ -16,20 +17,6 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kRoots = {"/api/v1/", "/api/v1/", "/api/v1/",
                                                     "/apis/policy/v1/"};
-
-/// Percent-encodes everything but unreserved characters, for a value in a query.
-std::string query_escape(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '_' || c == '.' || c == '~';
-    if (plain)
-      out += c;
-    else
-      out += fmt::format("%{:02X}", static_cast<unsigned>(static_cast<unsigned char>(c)));
-  }
-  return out;
-}
 
 std::string shown_name(json::Value object) {
   const json::Value meta = object["metadata"];
@@ -61,7 +48,7 @@ Caches::Caches(client::ApiClient& api, TaskThread& state, const LiveReader& live
     client::ReflectorOptions reflector{.path = std::string(kRoots[i]) + names[i],
                                        .jitter_seed = options.jitter_seed + i};
     if (i == kNodes && !options.node_label_selector.empty())
-      reflector.query = "labelSelector=" + query_escape(options.node_label_selector);
+      reflector.query = "labelSelector=" + client::escape_query(options.node_label_selector);
     using Handler = void (Caches::*)(json::Value);
     constexpr std::array<Handler, kKinds> kObject = {&Caches::pod_object, &Caches::node_object,
                                                      &Caches::quota_object, &Caches::budget_object};
