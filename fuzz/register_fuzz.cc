@@ -34,11 +34,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   // Broken UTF-8 changes once, into replacement characters; two ids may become one by that, which
   // is refused, never accepted wrongly.
+  json::Parser parser;
   const auto from_json =
-      vendors::decode_register_json(vendors::encode_register_json(*devices), vendor);
+      vendors::decode_register_json(vendors::encode_register_json(*devices), vendor, parser);
   if (!from_json) return 0;
   const auto again =
-      vendors::decode_register_json(vendors::encode_register_json(*from_json), vendor);
+      vendors::decode_register_json(vendors::encode_register_json(*from_json), vendor, parser);
   fuzz::require(again && *again == *from_json, "the JSON form reads back");
   return 0;
 }

@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <unordered_set>
 #include <utility>
 
 #include "base/text.h"
 #include "json/reader.h"
 #include "json/writer.h"
 #include "vendors/mig_codec.h"
+#include "vendors/seen_ids.h"
 
 namespace tessera::vendors {
 namespace {
@@ -79,7 +79,7 @@ Result<Device> text_segment(std::string_view segment, VendorId vendor) {
 
 /// What no agent may register, whatever the form: the books would be wrong from the first pod on.
 Status check_devices(const std::vector<Device>& devices) {
-  std::unordered_set<std::string_view> ids;
+  SeenIds ids;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const Device& d = devices[i];
     const auto bad = [&](std::string_view what) {
@@ -90,7 +90,8 @@ Status check_devices(const std::vector<Device>& devices) {
     if (d.slots < 0) return bad(fmt::format("count must not be negative: {}", d.slots));
     if (d.memory.v < 0) return bad(fmt::format("devmem must not be negative: {}", d.memory.v));
     if (d.cores.v < 0) return bad(fmt::format("devcore must not be negative: {}", d.cores.v));
-    if (!ids.insert(d.id).second) return bad("duplicate id");
+    if (ids.has(d.id)) return bad("duplicate id");
+    ids.add(d.id);
   }
   return {};
 }
@@ -224,14 +225,20 @@ Result<std::vector<DeviceText>> container_value(std::string_view text) {
 }  // namespace
 
 Result<std::vector<Device>> decode_register(std::string_view text, VendorId vendor) {
+  json::Parser parser;
+  return decode_register(text, vendor, parser);
+}
+
+Result<std::vector<Device>> decode_register(std::string_view text, VendorId vendor,
+                                            json::Parser& parser) {
   const std::string_view trimmed = text::trim(text);
   const bool json =
       !trimmed.empty() && (trimmed.front() == '[' || trimmed.front() == '{' || trimmed == "null");
-  return json ? decode_register_json(text, vendor) : decode_register_text(text, vendor);
+  return json ? decode_register_json(text, vendor, parser) : decode_register_text(text, vendor);
 }
 
-Result<std::vector<Device>> decode_register_json(std::string_view text, VendorId vendor) {
-  json::Parser parser;
+Result<std::vector<Device>> decode_register_json(std::string_view text, VendorId vendor,
+                                                 json::Parser& parser) {
   const auto document = parser.parse(text);
   if (!document) return tl::unexpected(document.error());
   std::vector<Device> devices;
@@ -239,6 +246,7 @@ Result<std::vector<Device>> decode_register_json(std::string_view text, VendorId
   if (document->kind() != json::Kind::kArray) {
     return fail(Code::kInvalid, "the list of devices is not an array");
   }
+  devices.reserve(document->size());
   std::optional<Error> error;
   document->for_each_element([&](json::Value element) {
     if (error) return;

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "core/device.h"
+#include "json/reader.h"
 
 namespace tessera::vendors {
 
@@ -15,7 +16,11 @@ namespace tessera::vendors {
 /// Duplicate or empty ids, negative numbers and null elements are errors that name the element
 /// (W-6).
 Result<std::vector<core::Device>> decode_register(std::string_view text, VendorId vendor);
-Result<std::vector<core::Device>> decode_register_json(std::string_view text, VendorId vendor);
+/// For many, one after the other: `parser` lends its memory.
+Result<std::vector<core::Device>> decode_register(std::string_view text, VendorId vendor,
+                                                  json::Parser& parser);
+Result<std::vector<core::Device>> decode_register_json(std::string_view text, VendorId vendor,
+                                                       json::Parser& parser);
 Result<std::vector<core::Device>> decode_register_text(std::string_view text, VendorId vendor);
 std::string encode_register_json(const std::vector<core::Device>& devices);
 std::string encode_register_text(const std::vector<core::Device>& devices);

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "core/cluster.h"
 #include "core/request.h"
+#include "json/reader.h"
 #include "k8s/objects.h"
 #include "policies/label_priority.h"
 #include "vendors/config.h"
@@ -72,6 +73,8 @@ class Vendors {
   k8s::Keep keep() const;
 
   NodeReading read_node(const k8s::Node& node) const;
+  /// The same for many nodes, one after the other: `parser` lends its memory.
+  NodeReading read_node(const k8s::Node& node, json::Parser& parser) const;
   /// Quantities that cannot be used are errors naming container, resource and value; they never
   /// become "no request" (D7).
   Result<Demand> demand(const k8s::Pod& pod, const PolicyDefaults& defaults) const;

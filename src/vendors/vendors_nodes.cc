@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_set>
 #include <utility>
 
 #include "base/quantity.h"
@@ -11,6 +10,7 @@
 #include "vendors/codec.h"
 #include "vendors/pair_scores.h"
 #include "vendors/reserved_memory.h"
+#include "vendors/seen_ids.h"
 #include "vendors/vendors.h"
 
 namespace tessera::vendors {
@@ -38,6 +38,7 @@ bool is_offered(const k8s::Node& node, const Vendor& vendor, std::vector<std::st
 /// nullopt = the node carries none of this vendor.
 Result<std::optional<std::vector<core::Device>>> devices_of(const k8s::Node& node,
                                                             const Vendor& vendor, VendorId id,
+                                                            json::Parser& parser,
                                                             NodeReading& reading) {
   const std::string* text =
       vendor.register_key.empty() ? nullptr : k8s::find(node.annotations, vendor.register_key);
@@ -48,7 +49,7 @@ Result<std::optional<std::vector<core::Device>>> devices_of(const k8s::Node& nod
     return devices;
   }
   if (text == nullptr) return std::nullopt;
-  auto devices = decode_register(*text, id);
+  auto devices = decode_register(*text, id, parser);
   if (!devices) {
     return fail(devices.error().code,
                 fmt::format("{}: {}", vendor.register_key, devices.error().what));
@@ -57,23 +58,27 @@ Result<std::optional<std::vector<core::Device>>> devices_of(const k8s::Node& nod
 }
 
 /// Devices of one vendor with all that belongs to them; what is bad costs this vendor only (W-13).
-void read_vendor(const k8s::Node& node, const Vendor& vendor, VendorId id, NodeReading& reading,
-                 std::unordered_set<std::string>& ids) {
-  auto devices = devices_of(node, vendor, id, reading);
+void read_vendor(const k8s::Node& node, const Vendor& vendor, VendorId id, json::Parser& parser,
+                 NodeReading& reading) {
+  auto devices = devices_of(node, vendor, id, parser, reading);
   if (!devices) {
     reading.problems.push_back(fmt::format("node {}: {}", node.name, devices.error().what));
     return;
   }
   if (!*devices) return;
+  std::vector<core::Device>& all = reading.spec.devices;
+  all.reserve(all.size() + (*devices)->size());  // from here on their ids stay where they are
+  SeenIds ids;
+  for (const core::Device& device : all) ids.add(device.id);
   for (core::Device& device : **devices) {
     device.vendor = id;
-    if (!ids.insert(device.id).second) {
+    if (ids.has(device.id)) {
       reading.problems.push_back(
           fmt::format("node {}: {}: id {} is already taken by another vendor", node.name,
                       vendor.word, text::quote(device.id)));
       continue;
     }
-    reading.spec.devices.push_back(std::move(device));
+    ids.add(all.emplace_back(std::move(device)).id);
   }
 }
 
@@ -89,13 +94,17 @@ void add_entries(std::vector<std::string>& list, const k8s::StringMap& map, std:
 }  // namespace
 
 NodeReading Vendors::read_node(const k8s::Node& node) const {
+  json::Parser parser;
+  return read_node(node, parser);
+}
+
+NodeReading Vendors::read_node(const k8s::Node& node, json::Parser& parser) const {
   NodeReading reading;
   reading.spec.name = node.name;
-  std::unordered_set<std::string> ids;
   for (std::size_t row = 0; row < vendors_.size(); ++row) {
     const Vendor& vendor = vendors_[row];
     reading.spec.offered.push_back(is_offered(node, vendor, reading.problems));
-    read_vendor(node, vendor, id_of(row), reading, ids);
+    read_vendor(node, vendor, id_of(row), parser, reading);
     add_entries(reading.spec.cordoned, node.annotations, vendor.cordon_key);
   }
   if (const std::string* kept = k8s::find(node.annotations, kReservedMemoryKey)) {
