@@ -148,9 +148,10 @@ std::string optional(std::string_view field, json::Value args, Status& status) {
   return {};
 }
 
-Status read_candidates(CallBody& call, std::string_view body, const Keep& keep, Candidates& args) {
+Status read_candidates(CallBody& call, std::string_view body, const NodeUse& use,
+                       Candidates& args) {
   Status status = read_names(call.root.find_ignoring_case("NodeNames"), args);
-  if (status) status = read_nodes(call, body, keep, args);
+  if (status) status = read_nodes(call, body, use, args);
   return status;
 }
 
@@ -167,7 +168,8 @@ Status expect_object(json::Value root) {
 }  // namespace
 
 Status read_extender_args(json::Parser& parser, std::string&& body, std::string& body_storage,
-                          const Keep& keep, ExtenderArgs& into, std::size_t whole_below) {
+                          const Keep& keep, ExtenderArgs& into, std::size_t whole_below,
+                          NodeVisitor* visitor) {
   into.clear();
   body_storage = std::move(body);
   body_storage.reserve(body_storage.size() + kSpareRoom);  // there already, as a rule
@@ -179,13 +181,14 @@ Status read_extender_args(json::Parser& parser, std::string&& body, std::string&
     }
     into.names.clear();  // the whole is not what it seemed: read it plainly
   }
-  auto call = read_call_body(parser, body_storage, keep, whole_below);
+  const NodeUse use{keep, visitor};
+  auto call = read_call_body(parser, body_storage, use, whole_below);
   if (!call) return tl::unexpected(std::move(call.error()));
   if (auto status = expect_object(call->root); !status) return status;
   const json::Value pod_value = call->root.find_ignoring_case("Pod");
   if (pod_value.is_null_or_missing()) return fail(Code::kInvalid, "extender args missing pod");
   if (Status pod = read_pod_member(pod_value, keep, into.pod); !pod) return pod;
-  return read_candidates(*call, body_storage, keep, into);
+  return read_candidates(*call, body_storage, use, into);
 }
 
 Result<ExtenderArgs> decode_extender_args(json::Parser& parser, std::string&& body,
@@ -201,12 +204,13 @@ Result<Candidates> decode_candidates(json::Parser& parser, std::string&& body,
                                      std::string& body_storage, const Keep& keep,
                                      std::size_t whole_below) {
   body_storage = std::move(body);
-  auto call = read_call_body(parser, body_storage, keep, whole_below);
+  const NodeUse use{keep, nullptr};
+  auto call = read_call_body(parser, body_storage, use, whole_below);
   if (!call) return tl::unexpected(std::move(call.error()));
   if (call->root.kind() == json::Kind::kNull) return Candidates{};  // as Go reads it
   if (auto status = expect_object(call->root); !status) return tl::unexpected(status.error());
   Candidates args;
-  const Status status = read_candidates(*call, body_storage, keep, args);
+  const Status status = read_candidates(*call, body_storage, use, args);
   if (!status) return tl::unexpected(status.error());
   return args;
 }

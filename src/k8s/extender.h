@@ -33,6 +33,14 @@ struct Candidates {
 struct ExtenderArgs : Candidates {
   Pod pod;
 };
+/// Whoever wants something of whole nodes gets each as soon as it is read, and may take its texts:
+/// so those of one node are there at a time, not of thousands.
+class NodeVisitor {
+ public:
+  virtual ~NodeVisitor() = default;
+  virtual void begin(std::size_t count) = 0;  ///< again when the body has to be read anew
+  virtual void visit(std::size_t index, Node& node) = 0;  ///< in order; all but its name may go
+};
 /// Whole nodes make a body larger than this quickly; with names alone it takes six thousand.
 inline constexpr std::size_t kReadWholeBelow = std::size_t{256} << 10;
 /// The body moves into `body_storage`; raw_nodes and names point into it or into the parser's
@@ -45,7 +53,8 @@ Result<ExtenderArgs> decode_extender_args(json::Parser& parser, std::string&& bo
 /// The same into memory that was used before: a body like the last one asks the heap for nothing.
 Status read_extender_args(json::Parser& parser, std::string&& body, std::string& body_storage,
                           const Keep& keep, ExtenderArgs& into,
-                          std::size_t whole_below = kReadWholeBelow);
+                          std::size_t whole_below = kReadWholeBelow,
+                          NodeVisitor* visitor = nullptr);
 /// The same for those who decide without the pod: it may be missing and is not looked at.
 Result<Candidates> decode_candidates(json::Parser& parser, std::string&& body,
                                      std::string& body_storage, const Keep& keep,

@@ -14,9 +14,15 @@ constexpr std::string_view kOuter = "Nodes", kInner = "items";
 constexpr std::size_t kItemDepth = 3;   // inside the call, Nodes and items
 constexpr std::size_t kSpareRoom = 64;  // simdjson reads past the end
 
-void add_node(json::Value element, std::size_t index, const Keep& keep, NodeList& list) {
-  auto node = decode_node(element, keep);
+void begin_list(std::size_t count, const NodeUse& use, NodeList& list) {
+  list.nodes.reserve(count);
+  if (use.visitor != nullptr) use.visitor->begin(count);
+}
+
+void add_node(json::Value element, std::size_t index, const NodeUse& use, NodeList& list) {
+  auto node = decode_node(element, use.keep);
   if (node) {
+    if (use.visitor != nullptr) use.visitor->visit(index, *node);
     list.nodes.push_back(std::move(*node));
   } else if (list.status) {
     list.status =
@@ -32,25 +38,26 @@ std::string without(std::string_view body, const json::ArrayText& array) {
   return rest;
 }
 
-Result<NodeList> read_one_by_one(std::vector<std::string_view> texts, const Keep& keep) {
+Result<NodeList> read_one_by_one(std::vector<std::string_view> texts, const NodeUse& use) {
   NodeList list;
-  list.nodes.reserve(texts.size());
+  begin_list(texts.size(), use, list);
   json::Parser parser;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const auto element = parser.parse_part(texts[i], kItemDepth);
     if (!element) {
       return fail(Code::kInvalid, fmt::format("Nodes.items[{}]: {}", i, element.error().what));
     }
-    add_node(*element, i, keep, list);
+    add_node(*element, i, use, list);
   }
   list.texts = std::move(texts);
   return list;
 }
 
-NodeList read_parsed(json::Value items, std::string_view body, const Keep& keep) {
+NodeList read_parsed(json::Value items, std::string_view body, const NodeUse& use) {
   NodeList list;
+  begin_list(items.size(), use, list);
   std::size_t index = 0;
-  items.for_each_element([&](json::Value element) { add_node(element, index++, keep, list); });
+  items.for_each_element([&](json::Value element) { add_node(element, index++, use, list); });
   if (!list.status || index == 0) return list;
   auto array = json::find_array(body, kOuter, kInner);
   if (array && *array && (*array)->elements.size() == list.nodes.size()) {
@@ -63,7 +70,7 @@ NodeList read_parsed(json::Value items, std::string_view body, const Keep& keep)
 
 }  // namespace
 
-Result<CallBody> read_call_body(json::Parser& parser, std::string& body, const Keep& keep,
+Result<CallBody> read_call_body(json::Parser& parser, std::string& body, const NodeUse& use,
                                 std::size_t whole_below) {
   std::optional<json::ArrayText> array;
   if (body.size() >= whole_below) {
@@ -76,13 +83,13 @@ Result<CallBody> read_call_body(json::Parser& parser, std::string& body, const K
   if (!root) return tl::unexpected(root.error());
   CallBody call{*root, std::nullopt};
   if (!array) return call;
-  auto list = read_one_by_one(std::move(array->elements), keep);
+  auto list = read_one_by_one(std::move(array->elements), use);
   if (!list) return tl::unexpected(std::move(list.error()));
   call.nodes = std::move(*list);
   return call;
 }
 
-Status read_nodes(CallBody& call, std::string_view body, const Keep& keep, Candidates& args) {
+Status read_nodes(CallBody& call, std::string_view body, const NodeUse& use, Candidates& args) {
   const json::Value value = call.root.find_ignoring_case(kOuter);
   if (value.is_null_or_missing()) return {};
   if (value.kind() != json::Kind::kObject) {
@@ -92,7 +99,7 @@ Status read_nodes(CallBody& call, std::string_view body, const Keep& keep, Candi
   if (!items.is_null_or_missing() && items.kind() != json::Kind::kArray) {
     return tl::unexpected(wrong_kind("Nodes.items", "an array", items));
   }
-  NodeList list = call.nodes ? std::move(*call.nodes) : read_parsed(items, body, keep);
+  NodeList list = call.nodes ? std::move(*call.nodes) : read_parsed(items, body, use);
   if (!list.status) return list.status;
   args.has_nodes = true;
   args.nodes = std::move(list.nodes);

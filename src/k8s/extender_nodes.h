@@ -26,12 +26,18 @@ struct CallBody {
   std::optional<NodeList> nodes;  ///< read one at a time
 };
 
+/// What is wanted of the nodes.
+struct NodeUse {
+  const Keep& keep;
+  NodeVisitor* visitor = nullptr;  ///< of every node that can be used; null = nobody
+};
+
 /// The whole body is JSON when this succeeds. Bodies shorter than `whole_below` are parsed in one
 /// piece. `body` gets spare room and must stay where it is.
-Result<CallBody> read_call_body(json::Parser& parser, std::string& body, const Keep& keep,
+Result<CallBody> read_call_body(json::Parser& parser, std::string& body, const NodeUse& use,
                                 std::size_t whole_below);
 
 /// The member Nodes of the body.
-Status read_nodes(CallBody& call, std::string_view body, const Keep& keep, Candidates& args);
+Status read_nodes(CallBody& call, std::string_view body, const NodeUse& use, Candidates& args);
 
 }  // namespace tessera::k8s

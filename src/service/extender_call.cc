@@ -1,5 +1,6 @@
 #include "service/extender_call.h"
 
+#include <optional>
 #include <utility>
 
 #include "base/free_memory.h"
@@ -9,13 +10,33 @@
 namespace tessera::service {
 namespace {
 
-/// The name stays where it is: the candidates' names are views of it.
-void forget_details(k8s::Node& node) {
-  node.annotations = {};
-  node.labels = {};
-  node.allocatable = {};
-  node.capacity = {};
-}
+/// Takes of whole nodes what is wanted of them. The name stays where it is: the candidates' names
+/// are views of it.
+class NodeTaker final : public k8s::NodeVisitor {
+ public:
+  /// `specs` null: nothing is wanted.
+  NodeTaker(const vendors::Vendors& vendors, std::vector<core::NodeSpec>* specs)
+      : vendors_(vendors), specs_(specs) {}
+
+  void begin(std::size_t count) override {
+    if (specs_ == nullptr) return;
+    parser_.emplace();
+    specs_->clear();
+    specs_->resize(count);
+  }
+  void visit(std::size_t index, k8s::Node& node) override {
+    if (specs_ != nullptr) (*specs_)[index] = vendors_.read_node(node, *parser_).spec;
+    node.annotations = {};
+    node.labels = {};
+    node.allocatable = {};
+    node.capacity = {};
+  }
+
+ private:
+  const vendors::Vendors& vendors_;
+  std::vector<core::NodeSpec>* const specs_;
+  std::optional<json::Parser> parser_;
+};
 
 /// What was read of so many whole nodes has been spread over the heap.
 constexpr std::size_t kManyNodes = 2000;
@@ -76,6 +97,7 @@ void FilterCallPool::give_back(std::unique_ptr<FilterCall> call) {
   }
   call->args.clear();
   call->result.clear();
+  call->specs.clear();
   call->reader.reset();
   call->request = {};
   call->answer.reset();
@@ -84,11 +106,12 @@ void FilterCallPool::give_back(std::unique_ptr<FilterCall> call) {
   if (free_.size() < kPooledCalls) free_.push_back(std::move(call));
 }
 
-Status read_call(FilterCall& call, const LiveReader& live, std::string body) {
+Status read_call(FilterCall& call, const LiveReader& live, std::string body, NodesForm form) {
   call.reader = live.get();
   const FactReader& reader = *call.reader;
+  NodeTaker taker(reader.vendors(), form == NodesForm::kSimulate ? &call.specs : nullptr);
   if (Status read = k8s::read_extender_args(call.parser, std::move(body), call.body, reader.keep(),
-                                            call.args);
+                                            call.args, k8s::kReadWholeBelow, &taker);
       !read)
     return read;
   if (call.args.pod.ns.empty()) call.args.pod.ns = "default";
@@ -108,10 +131,6 @@ Status read_call(FilterCall& call, const LiveReader& live, std::string body) {
   return {};
 }
 
-void forget_node_details(FilterCall& call) {
-  for (k8s::Node& node : call.args.nodes) forget_details(node);
-}
-
 core::Outcome place_simulated(FilterCall& call, const QuotaView* quotas,
                               const core::PlaceOptions& options) {
   const vendors::Vendors& vendors = call.reader->vendors();
@@ -119,13 +138,9 @@ core::Outcome place_simulated(FilterCall& call, const QuotaView* quotas,
   const auto book = quotas == nullptr ? nullptr : quotas->get();
   if (book != nullptr) copy_quotas_left(*book, cluster, call.args.pod.ns);
   std::vector<NodeId> candidates;
-  candidates.reserve(call.args.nodes.size());
-  for (k8s::Node& node : call.args.nodes) {
-    core::NodeSpec spec = vendors.read_node(node).spec;
-    spec.name = node.name;
-    forget_details(node);
+  candidates.reserve(call.specs.size());
+  for (core::NodeSpec& spec : call.specs)
     candidates.push_back(spec.devices.empty() ? NodeId{} : cluster.set_node(std::move(spec)));
-  }
   return core::place(cluster, call.request, candidates, options);
 }
 

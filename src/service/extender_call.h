@@ -31,6 +31,7 @@ struct FilterCall {
   json::Parser parser;
   std::string body;
   k8s::ExtenderArgs args;
+  std::vector<core::NodeSpec> specs;  ///< of args.nodes, for simulations
   core::Request request;
   MonoTime arrived{};
   PhaseClock phases;
@@ -69,17 +70,20 @@ class FilterCallPool {
   std::vector<std::unique_ptr<FilterCall>> free_;
 };
 
-/// Reads the body into args and request, with the vendor table of the moment; args.names are the
-/// candidates, in whichever form they came. The error names field and value.
-Status read_call(FilterCall& call, const LiveReader& live, std::string body);
+/// What whole nodes in the body stand for.
+enum class NodesForm : std::uint8_t {
+  kSimulate,  ///< machines as they are described there: call.specs says what they offer
+  kLive,      ///< the nodes of the cluster with these names
+};
 
-/// Of whole nodes an answer needs names and texts only, and it holds the texts a second time (D20):
-/// the rest goes before it is written.
-void forget_node_details(FilterCall& call);
+/// Reads the body into args and request, with the vendor table of the moment; args.names are the
+/// candidates, in whichever form they came. Of whole nodes names and texts are kept, no more. The
+/// error names field and value.
+Status read_call(FilterCall& call, const LiveReader& live, std::string body, NodesForm form);
 
 /// The full nodes of the call as received, empty, and nothing of the live state but what the
-/// namespace's quotas leave: what an autoscaler asks about machines that do not exist yet. Forgets
-/// the details of the nodes on the way.
+/// namespace's quotas leave: what an autoscaler asks about machines that do not exist yet. Takes
+/// call.specs.
 core::Outcome place_simulated(FilterCall& call, const QuotaView* quotas,
                               const core::PlaceOptions& options = {});
 

@@ -47,13 +47,13 @@ Filter::Filter(const LiveReader& live, Books& books, Placer& placer, Events& eve
 // ---- on the thread that received the call
 
 bool Filter::prepare(FilterCall& call, std::string body) {
-  if (const Status read = read_call(call, live_, std::move(body)); !read)
+  if (const Status read = read_call(call, live_, std::move(body), options_.nodes); !read)
     return refuse(call, read.error().what), false;
   call.phases.last = call.arrived;
   phase_ends(call, Phase::kRead);
   const bool asks = call.request.asks_devices();
-  if (asks && call.args.has_nodes && !options_.nodes_form_is_live) return simulate(call), false;
-  forget_node_details(call);
+  const bool simulates = call.args.has_nodes && options_.nodes == NodesForm::kSimulate;
+  if (asks && simulates) return simulate(call), false;
   if (!asks) return pass_through(call), false;
   if (call.args.pod.uid.empty())
     return refuse(call, "extender args: Pod.metadata.uid is empty"), false;

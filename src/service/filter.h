@@ -25,7 +25,7 @@ namespace tessera::service {
 class Filter {
  public:
   struct Options {
-    bool nodes_form_is_live = false;
+    NodesForm nodes = NodesForm::kSimulate;
     bool prefer_unlocked = true;        ///< among equally good nodes
     const QuotaView* quotas = nullptr;  ///< what simulations count; null = nothing
     bool scored = false;                ///< all fitting nodes; kube-scheduler picks (D12)

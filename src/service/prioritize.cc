@@ -29,14 +29,14 @@ Prioritizer::Prioritizer(const LiveReader& live, Placer& placer, const Measures&
 // ---- on the thread that received the call
 
 bool Prioritizer::prepare(FilterCall& call, std::string body) {
-  if (const Status read = read_call(call, live_, std::move(body)); !read)
+  if (const Status read = read_call(call, live_, std::move(body), options_.nodes); !read)
     return refuse(call, read.error().what, 400), false;
   return !answer_at_once(call);
 }
 
 /// What no live state decides: pods that ask for no device, and machines that do not exist.
 bool Prioritizer::answer_at_once(FilterCall& call) {
-  const bool simulated = call.args.has_nodes && !options_.nodes_form_is_live;
+  const bool simulated = call.args.has_nodes && options_.nodes == NodesForm::kSimulate;
   if (call.request.asks_devices() && !simulated) return false;
   const std::vector<std::string_view>& names = call.args.names;
   core::Outcome outcome;

@@ -20,7 +20,7 @@ namespace tessera::service {
 class Prioritizer {
  public:
   struct Options {
-    bool nodes_form_is_live = false;
+    NodesForm nodes = NodesForm::kSimulate;
     const QuotaView* quotas = nullptr;  ///< what simulations count; null = nothing
   };
   Prioritizer(const LiveReader& live, Placer& placer, const Measures& measures, const Clock& clock,

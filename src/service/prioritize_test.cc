@@ -62,7 +62,7 @@ class PrioritizeTest : public testing::Test {
   /// What the filter verb does in scored mode.
   void filter(const std::vector<std::string>& names, int memory) {
     FilterCall call;
-    ASSERT_TRUE(read_call(call, live_, body(names, memory)));
+    ASSERT_TRUE(read_call(call, live_, body(names, memory), NodesForm::kSimulate));
     placer_.read(call.args.names);
     const core::Outcome outcome = placer_.place(call.request);
     if (!outcome.decision) return;

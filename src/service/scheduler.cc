@@ -43,6 +43,10 @@ Leadership::Options leader_options(const ServeOptions& options) {
           .lease = options.leader_elect_name};
 }
 
+NodesForm nodes_form(const ServeOptions& options) {
+  return options.nodes_form == "live" ? NodesForm::kLive : NodesForm::kSimulate;
+}
+
 }  // namespace
 
 Scheduler::Scheduler(const ServeOptions& serve, ServePlan plan,
@@ -77,12 +81,12 @@ Scheduler::Scheduler(const ServeOptions& serve, ServePlan plan,
       placer(books, {.classes = serve.request_classes,
                      .threads = static_cast<unsigned>(serve.placement_threads)}),
       filter(live, books, placer, events, measures, clock,
-             {.nodes_form_is_live = serve.nodes_form == "live",
+             {.nodes = nodes_form(serve),
               .prefer_unlocked = serve.prefer_unlocked_nodes,
               .quotas = &quota_view,
               .scored = serve.answer == "scored"}),
       prioritizer(live, placer, measures, clock,
-                  {.nodes_form_is_live = serve.nodes_form == "live", .quotas = &quota_view}),
+                  {.nodes = nodes_form(serve), .quotas = &quota_view}),
       waker(*api, books, clock, metrics, {.enabled = serve.wake_up_pending}),
       evictions(*api, state, leader),
       preemption({state, books, budgets, evictions, events, waker, live, leader, clock, metrics},
