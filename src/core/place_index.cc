@@ -228,6 +228,7 @@ Outcome PlaceIndex::place(const Cluster& cluster, const Request& request,
   Outcome outcome;
   const std::size_t fitting = count_common(rows.fitting(), candidates.words());
   outcome.fitting.reserve(fitting);
+  if (options.keep_keys) outcome.keys.reserve(fitting);
   outcome.rejected.reserve(candidates.ids().size() - std::min(fitting, candidates.ids().size()));
   std::optional<Best> best;
   for (std::uint32_t i = 0; i < candidates.ids().size(); ++i) {

@@ -5,6 +5,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 
 #include "base/text.h"
 
@@ -18,6 +20,29 @@ constexpr std::array<bool, 256> kPlain = [] {
   for (char c : {'"', '\\', '<', '>', '&'}) plain[static_cast<unsigned char>(c)] = false;
   return plain;
 }();
+
+using Block = unsigned char __attribute__((vector_size(16)));
+
+bool is_plain_block(const char* at) {
+  Block b;
+  std::memcpy(&b, at, sizeof b);
+  const auto special =
+      (b < 0x20) | (b >= 0x80) | (b == '"') | (b == '\\') | (b == '<') | (b == '>') | (b == '&');
+  std::uint64_t halves[2];
+  std::memcpy(halves, &special, sizeof halves);
+  return (halves[0] | halves[1]) == 0;
+}
+
+/// How many bytes of the beginning are plain: as a rule all.
+std::size_t plain_run(std::string_view s) {
+  std::size_t run = 0;
+  while (run + sizeof(Block) <= s.size() && is_plain_block(s.data() + run)) run += sizeof(Block);
+  const bool less_than_a_block_is_left = run > 0 && run + sizeof(Block) > s.size();
+  if (less_than_a_block_is_left && is_plain_block(s.data() + s.size() - sizeof(Block)))
+    return s.size();
+  while (run < s.size() && kPlain[static_cast<unsigned char>(s[run])]) ++run;
+  return run;
+}
 
 void append_escaped_ascii(std::string& out, char c) {
   switch (c) {
@@ -42,11 +67,12 @@ void append_escaped_ascii(std::string& out, char c) {
   }
 }
 
+}  // namespace
+
 void append_string(std::string& out, std::string_view s) {
   out.push_back('"');
   while (!s.empty()) {
-    std::size_t run = 0;
-    while (run < s.size() && kPlain[static_cast<unsigned char>(s[run])]) ++run;
+    const std::size_t run = plain_run(s);
     out.append(s.substr(0, run));
     s.remove_prefix(run);
     if (s.empty()) break;
@@ -66,7 +92,12 @@ void append_string(std::string& out, std::string_view s) {
   out.push_back('"');
 }
 
-}  // namespace
+void append_integer(std::string& out, std::int64_t v) {
+  std::array<char, 24> digits;
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), v);
+  static_cast<void>(error);  // every number has room there
+  out.append(digits.data(), end);
+}
 
 void Writer::separate() {
   if (need_comma_) out_.push_back(',');
@@ -115,7 +146,7 @@ Writer& Writer::string(std::string_view s) {
 
 Writer& Writer::integer(std::int64_t v) {
   separate();
-  fmt::format_to(std::back_inserter(out_), "{}", v);
+  append_integer(out_, v);
   return *this;
 }
 

@@ -10,6 +10,10 @@
 
 namespace tessera::json {
 
+/// For long lists of one shape, whose writer knows where commas belong.
+void append_string(std::string& out, std::string_view s);
+void append_integer(std::string& out, std::int64_t v);
+
 class Writer {
  public:
   Writer() = default;

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "json/patch.h"
 
@@ -76,6 +79,26 @@ TEST(Patch, BuildsTheArray) {
             R"([{"op":"add","path":"/metadata/annotations/example.com~1key","value":"v"},)"
             R"({"op":"replace","path":"/spec/schedulerName","value":"s"},)"
             R"({"op":"remove","path":"/spec/nodeName"}])");
+}
+
+TEST(Writer, EveryPlaceOfATextIsLookedAt) {
+  const std::pair<std::string_view, std::string_view> specials[] = {
+      {"\"", R"(\")"},          {"\\", R"(\\)"},       {"<", R"(\u003c)"}, {">", R"(\u003e)"},
+      {"&", R"(\u0026)"},       {"\x1f", R"(\u001f)"}, {"\n", R"(\n)"},    {"\x7f", "\x7f"},
+      {"\xc3\xa4", "\xc3\xa4"}, {"\xff", R"(\ufffd)"}, {" ", " "},         {"~", "~"}};
+  for (std::size_t length = 0; length < 70; ++length) {
+    const std::string plain(length, 'n');
+    for (const auto& [special, written] : specials) {
+      for (std::size_t at = 0; at <= length; ++at) {
+        std::string text = plain, expected = plain;
+        text.insert(at, special);
+        expected.insert(at, written);
+        std::string out = "x";
+        append_string(out, text);
+        ASSERT_EQ(out, "x\"" + expected + "\"") << length << " at " << at;
+      }
+    }
+  }
 }
 
 }  // namespace

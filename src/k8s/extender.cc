@@ -263,17 +263,26 @@ std::string encode_filter_error(std::string_view error) {
 
 std::string encode_host_priorities(std::span<const std::string_view> hosts,
                                    std::span<const std::int64_t> scores) {
+  std::string out;
+  write_host_priorities(hosts, scores, out);
+  return out;
+}
+
+void write_host_priorities(std::span<const std::string_view> hosts,
+                           std::span<const std::int64_t> scores, std::string& text) {
   constexpr std::size_t kAroundName = 24;  // {"Host":"","Score":10},
   std::size_t bytes = 2;
   for (const std::string_view host : hosts) bytes += host.size() + kAroundName;
-  json::Writer out;
-  out.reserve(bytes);
-  out.begin_array();
+  text.clear();
+  text.reserve(bytes);
+  text.push_back('[');
   for (std::size_t i = 0; i < hosts.size(); ++i) {
-    out.begin_object().key("Host").string(hosts[i]).key("Score").integer(scores[i]).end_object();
+    text.append(i == 0 ? R"({"Host":)" : R"(},{"Host":)");
+    json::append_string(text, hosts[i]);
+    text.append(R"(,"Score":)");
+    json::append_integer(text, scores[i]);
   }
-  out.end_array();
-  return std::move(out).take();
+  text.append(hosts.empty() ? "]" : "}]");
 }
 
 Result<BindArgs> decode_bind_args(json::Parser& parser, std::string_view body) {

@@ -94,6 +94,9 @@ std::string encode_filter_error(std::string_view error);
 /// HostPriorityList, a bare array: [{"Host":"n1","Score":7},…]. As many scores as hosts.
 std::string encode_host_priorities(std::span<const std::string_view> hosts,
                                    std::span<const std::int64_t> scores);
+/// The same into memory that was used before.
+void write_host_priorities(std::span<const std::string_view> hosts,
+                           std::span<const std::int64_t> scores, std::string& text);
 
 struct BindArgs {
   std::string pod_name, pod_namespace, pod_uid, node;

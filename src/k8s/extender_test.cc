@@ -179,6 +179,9 @@ TEST(HostPriorities, AreABareArrayWithAnEntryForEveryHost) {
   EXPECT_EQ(encode_host_priorities(hosts, scores),
             R"([{"Host":"n1","Score":0},{"Host":"a \"b\"","Score":10},{"Host":"n3","Score":7}])");
   EXPECT_EQ(encode_host_priorities({}, {}), "[]");
+  std::string text = "what stood there before";
+  write_host_priorities(std::vector<std::string_view>{"n1"}, std::vector<std::int64_t>{-5}, text);
+  EXPECT_EQ(text, R"([{"Host":"n1","Score":-5}])");
 }
 
 }  // namespace

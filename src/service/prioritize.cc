@@ -14,8 +14,9 @@ namespace {
 /// Scores of those that fit, put back among all that were named; who does not fit gets 0.
 std::vector<std::int64_t> spread_out(const std::vector<std::uint32_t>& fitting,
                                      const std::vector<core::NodeKey>& keys, std::size_t names) {
+  std::vector<std::int64_t> of_fitting = core::extender_scores(keys);
+  if (fitting.size() == names) return of_fitting;
   std::vector<std::int64_t> scores(names, 0);
-  const std::vector<std::int64_t> of_fitting = core::extender_scores(keys);
   for (std::size_t i = 0; i < fitting.size(); ++i) scores[fitting[i]] = of_fitting[i];
   return scores;
 }
@@ -59,7 +60,7 @@ void Prioritizer::refuse(FilterCall& call, std::string_view why, int code) {
 
 void Prioritizer::send(FilterCall& call, const std::vector<std::string_view>& names,
                        const std::vector<std::int64_t>& scores) {
-  call.text = k8s::encode_host_priorities(names, scores);
+  k8s::write_host_priorities(names, scores, call.text);
   measures_.answered(Verb::kPrioritize, 200, time_taken(call));
   call.send_text();
 }
