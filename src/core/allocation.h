@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/boxed.h"
 #include "base/units.h"
 #include "core/device.h"
 #include "core/quota_types.h"
@@ -36,8 +37,8 @@ struct Grant {
   std::string device;
   MiB memory;
   CorePercent cores;
-  std::optional<MigSlice> mig;  ///< memory and cores are the profile's then
-  std::uint64_t traits = 0;     ///< the pod's bits for the vendor (Constraints::traits)
+  Boxed<MigSlice> mig;       ///< most have none; memory and cores are the profile's then
+  std::uint64_t traits = 0;  ///< the pod's bits for the vendor (Constraints::traits)
   friend bool operator==(const Grant&, const Grant&) = default;
 };
 

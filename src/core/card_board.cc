@@ -119,7 +119,7 @@ void CardBoard::take_use(const Node& node, const Row& row) {
     const State& before = states_[card.state];
     const Usage& used = node.used[card.device];
     const bool closed = !all_understood &&
-                        (node.mig[card.device].unexplained > 0 ||
+                        (node.unexplained(card.device) > 0 ||
                          (node.spec.devices[card.device].partitioned() && node.lost_instances > 0));
     if (before.used == used && before.closed == closed) continue;
     card.state = intern({before.kind, closed, used, node.load[card.device]});

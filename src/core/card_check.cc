@@ -37,7 +37,7 @@ bool passes_id_lists(const Constraints& constraints, std::string_view id) {
 }  // namespace
 
 bool CardCheck::model_allowed(const Constraints& constraints, std::uint32_t vendor,
-                              const std::string& model) {
+                              const SharedText& model) {
   if (constraints.use_models.empty() && constraints.nouse_models.empty()) return true;
   std::vector<ModelVerdict>& known = models_[vendor];
   for (const ModelVerdict& verdict : known) {

@@ -36,11 +36,10 @@ class CardCheck {
 
  private:
   struct ModelVerdict {
-    std::string model;
+    SharedText model;
     bool allowed = false;
   };
-  bool model_allowed(const Constraints& constraints, std::uint32_t vendor,
-                     const std::string& model);
+  bool model_allowed(const Constraints& constraints, std::uint32_t vendor, const SharedText& model);
 
   const DemandList& list_;
   bool mutex_;

@@ -25,6 +25,23 @@ Node::VendorSum Node::sum_of(VendorId vendor) const {
   return {vendor, 0, 0};
 }
 
+std::span<const MigPlacement> Node::placed_on(std::size_t device) const {
+  for (const Instances& card : instances) {
+    if (card.device == device) return card.placed;
+  }
+  return {};
+}
+
+std::span<const MigPlacement> Node::occupied(std::size_t device) const {
+  if (!spec.devices[device].partitioned()) return {};
+  return placed_on(device);
+}
+
+std::uint32_t Node::unexplained(std::size_t device) const {
+  if (spec.devices[device].partitioned()) return plain[device];
+  return static_cast<std::uint32_t>(placed_on(device).size());
+}
+
 Cluster::Cluster(VendorTable rules) : impl_(std::make_unique<Impl>(std::move(rules))) {}
 Cluster::~Cluster() = default;
 Cluster::Cluster(Cluster&&) noexcept = default;
@@ -39,7 +56,7 @@ NodeId Cluster::set_node(NodeSpec spec) {
   if (node.present && node.spec.locked == spec.locked && same_apart_from_lock(node.spec, spec))
     return id;
   ++node.spec_version;
-  if (node.spec.devices != spec.devices) Impl::replace_devices(state, std::move(spec.devices));
+  if (node.spec.devices != spec.devices) impl_->replace_devices(state, std::move(spec.devices));
   node.spec.offered = std::move(spec.offered);
   node.spec.cordoned = std::move(spec.cordoned);
   node.spec.locked = spec.locked;
@@ -65,7 +82,7 @@ void Cluster::remove_node(std::string_view name) {
   Impl::NodeState& state = impl_->state(id);
   if (!state.node.present) return;
   ++state.node.spec_version;
-  Impl::replace_devices(state, {});
+  impl_->replace_devices(state, {});
   state.node.spec.offered.clear();
   state.node.spec.cordoned.clear();
   state.node.spec.locked = false;
@@ -115,7 +132,7 @@ bool Cluster::changes_since(std::uint64_t seen, std::vector<NodeId>& changed) co
   return true;
 }
 
-Status Cluster::reserve(const PodUid& uid, Allocation allocation, MonoTime deadline) {
+Status Cluster::reserve(PodUid uid, Allocation allocation, MonoTime deadline) {
   const auto held = impl_->holds.find(uid);
   const Impl::Record* replaced = held == impl_->holds.end() ? nullptr : &held->second;
   if (replaced != nullptr && replaced->hold.state == HoldState::kBound) {
@@ -134,15 +151,15 @@ Status Cluster::reserve(const PodUid& uid, Allocation allocation, MonoTime deadl
   if (const auto excess = impl_->over_quota(allocation, replaced)) {
     return fail(Code::kConflict, fmt::format("pod {} would exceed {}", uid.v, words(*excess)));
   }
-  impl_->insert(uid, {std::move(allocation), HoldState::kReserved, deadline}, charges);
+  impl_->insert(std::move(uid), {std::move(allocation), HoldState::kReserved, deadline}, charges);
   return {};
 }
 
-void Cluster::confirm(const PodUid& uid, Allocation allocation) {
-  impl_->insert(uid, {std::move(allocation), HoldState::kBound, {}});
+void Cluster::confirm(PodUid uid, Allocation allocation) {
+  impl_->insert(std::move(uid), {std::move(allocation), HoldState::kBound, {}});
 }
 
-void Cluster::restore(const PodUid& uid, Hold hold) { impl_->insert(uid, std::move(hold)); }
+void Cluster::restore(PodUid uid, Hold hold) { impl_->insert(std::move(uid), std::move(hold)); }
 
 bool Cluster::release(const PodUid& uid) { return impl_->erase(uid); }
 

@@ -52,17 +52,18 @@ struct Node {
   std::vector<Usage> used;  ///< parallel to spec.devices
   std::vector<std::int64_t>
       load;  ///< load_ppm of each device as used now; parallel to spec.devices
-  /// Instances on a partitioned card, parallel to spec.devices.
-  struct MigUse {
-    std::vector<MigPlacement> occupied;  ///< sorted; never overlapping by our own doing
-    std::uint32_t unexplained = 0;  ///< users whose instance is not known, or instances on a card
-                                    ///< that is not partitioned: the card takes nobody
-    friend bool operator==(const MigUse&, const MigUse&) = default;
+  /// Who uses the cards, kept whether they are partitioned or not: agents switch that under running
+  /// pods.
+  struct Instances {
+    std::uint32_t device = 0;          ///< index into spec.devices
+    std::vector<MigPlacement> placed;  ///< sorted, not empty; never overlapping by our own doing
+    friend bool operator==(const Instances&, const Instances&) = default;
   };
-  std::vector<MigUse> mig;
+  std::vector<Instances> instances;  ///< of the cards that have some, by device
+  std::vector<std::uint32_t> plain;  ///< grants without an instance; parallel to spec.devices
   std::uint32_t lost_instances = 0;  ///< instances on cards that are not there: no partitioned card
                                      ///< of the node takes anybody
-  std::uint32_t unexplained_users = 0;  ///< sum over mig: most nodes have none
+  std::uint32_t unexplained_users = 0;  ///< sum of unexplained(): most nodes have none
   std::vector<VendorSum> vendors;       ///< in order of first device
   std::uint64_t version = 0;            ///< changes whenever spec or used changes
   std::uint64_t spec_version = 0;       ///< changes whenever spec changes, the lock aside
@@ -70,6 +71,13 @@ struct Node {
 
   /// All zero when the vendor has no device here.
   VendorSum sum_of(VendorId vendor) const;
+  /// The instances of the card, whatever kind it is.
+  std::span<const MigPlacement> placed_on(std::size_t device) const;
+  /// The same where the card is partitioned, else nothing.
+  std::span<const MigPlacement> occupied(std::size_t device) const;
+  /// Users whose instance is not known, or instances on a card that is not partitioned: the card
+  /// takes nobody.
+  std::uint32_t unexplained(std::size_t device) const;
 };
 
 enum class HoldState : std::uint8_t { kReserved, kBound };
@@ -114,14 +122,14 @@ class Cluster {
 
   /// Takes the slices until deadline; replaces an earlier reservation of the same pod in one step.
   /// kConflict: the pod is bound, or the slices do not fit any more (nothing changes then).
-  Status reserve(const PodUid& uid, Allocation allocation, MonoTime deadline);
+  Status reserve(PodUid uid, Allocation allocation, MonoTime deadline);
   /// What the API server says of a bound pod: replaces whatever is held. Never refused (the truth
   /// may exceed a device).
-  void confirm(const PodUid& uid, Allocation allocation);
+  void confirm(PodUid uid, Allocation allocation);
   /// Puts a hold in place as it is, whatever is there: what was lifted for a moment to see what
   /// would be without it, and a claim on slices whose users are still leaving. Until they are gone
   /// the devices may show more in use than they have, so nobody else is given any of it.
-  void restore(const PodUid& uid, Hold hold);
+  void restore(PodUid uid, Hold hold);
   /// Ends a hold of any state. False when there was none.
   bool release(const PodUid& uid);
   bool extend(const PodUid& uid, MonoTime deadline);

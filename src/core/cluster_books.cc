@@ -36,6 +36,24 @@ void erase_sorted(std::vector<MigPlacement>& list, const std::vector<MigPlacemen
   }
 }
 
+std::vector<Node::Instances>::iterator instances_of(Node& node, std::size_t device) {
+  return std::lower_bound(
+      node.instances.begin(), node.instances.end(), device,
+      [](const Node::Instances& card, std::size_t d) { return card.device < d; });
+}
+
+/// What lies on the card; an empty list where there was none.
+std::vector<MigPlacement>& placed_on(Node& node, std::size_t device) {
+  auto at = instances_of(node, device);
+  if (at == node.instances.end() || at->device != device)
+    at = node.instances.insert(at, {static_cast<std::uint32_t>(device), {}});
+  return at->placed;
+}
+
+void forget_instances(Node& node, std::size_t device) {
+  node.instances.erase(instances_of(node, device));
+}
+
 /// The grants of finished init containers that have no instance are no longer in the charge.
 bool nothing(const Charge& charge) {
   return charge.usage == Usage{} && charge.instances.empty() && charge.plain == 0;
@@ -46,8 +64,9 @@ bool nothing(const Charge& charge) {
 NodeId Cluster::Impl::intern(std::string_view name) {
   if (const auto found = ids.find(name); found != ids.end()) return found->second;
   const NodeId id{static_cast<std::uint32_t>(nodes.size())};
-  nodes.emplace_back().node.spec.name = name;
-  ids.emplace(std::string(name), id);
+  std::string& kept = nodes.emplace_back().node.spec.name;
+  kept = name;
+  ids.emplace(kept, id);
   by_name.push_back(id);
   ranks_stale = true;
   ++rank_version;
@@ -81,17 +100,11 @@ void Cluster::Impl::set_used(Node& node, std::size_t device, const Usage& used) 
   node.load[device] = load;
 }
 
-void Cluster::Impl::refresh_mig(NodeState& state, std::size_t device) {
-  const CardUsers& users = state.users[device];
-  Node::MigUse& use = state.node.mig[device];
-  state.node.unexplained_users -= use.unexplained;
-  if (state.node.spec.devices[device].partitioned()) {
-    use.occupied = users.instances;
-    use.unexplained = users.plain;
-  } else {
-    use.unexplained = static_cast<std::uint32_t>(users.instances.size());
-  }
-  state.node.unexplained_users += use.unexplained;
+template <class Change>
+void Cluster::Impl::change_users(Node& node, std::size_t device, Change change) {
+  node.unexplained_users -= node.unexplained(device);
+  change();
+  node.unexplained_users += node.unexplained(device);
 }
 
 void Cluster::Impl::add_charge(NodeState& state, const Charge& charge) {
@@ -101,9 +114,10 @@ void Cluster::Impl::add_charge(NodeState& state, const Charge& charge) {
   Usage used = node.used[device];
   used += charge.usage;
   set_used(node, device, used);
-  insert_sorted(state.users[device].instances, charge.instances);
-  state.users[device].plain += charge.plain;
-  refresh_mig(state, device);
+  change_users(node, device, [&] {
+    node.plain[device] += charge.plain;
+    if (!charge.instances.empty()) insert_sorted(placed_on(node, device), charge.instances);
+  });
 }
 
 void Cluster::Impl::remove_charge(NodeState& state, const Charge& charge) {
@@ -113,9 +127,13 @@ void Cluster::Impl::remove_charge(NodeState& state, const Charge& charge) {
   Usage used = node.used[device];
   used -= charge.usage;
   set_used(node, device, used);
-  erase_sorted(state.users[device].instances, charge.instances);
-  state.users[device].plain -= charge.plain;
-  refresh_mig(state, device);
+  change_users(node, device, [&] {
+    node.plain[device] -= charge.plain;
+    if (charge.instances.empty()) return;
+    std::vector<MigPlacement>& placed = placed_on(node, device);
+    erase_sorted(placed, charge.instances);
+    if (placed.empty()) forget_instances(node, device);
+  });
 }
 
 void Cluster::Impl::add_waiting(NodeState& state, const Charge& charge) {
@@ -145,17 +163,24 @@ void Cluster::Impl::replace_devices(NodeState& state, std::vector<Device> device
   std::vector<Charge> carried = std::move(state.orphans);
   Node& node = state.node;
   for (std::size_t i = 0; i < node.used.size(); ++i) {
-    CardUsers& users = state.users[i];
-    Charge charge{node.spec.devices[i].vendor, node.spec.devices[i].id, node.used[i],
-                  std::move(users.instances), users.plain};
+    const std::span<const MigPlacement> placed = node.placed_on(i);
+    Charge charge{node.spec.devices[i].vendor,
+                  node.spec.devices[i].id,
+                  node.used[i],
+                  {placed.begin(), placed.end()},
+                  node.plain[i]};
     if (!nothing(charge)) carried.push_back(std::move(charge));
   }
   const std::size_t count = devices.size();
+  for (Device& device : devices) {
+    texts.unite(device.model);
+    texts.unite(device.mode);
+  }
   node.spec.devices = std::move(devices);
   node.used.assign(count, Usage{});
   node.load.assign(count, 0);
-  node.mig.assign(count, {});
-  state.users.assign(count, {});
+  node.plain.assign(count, 0);
+  node.instances.clear();
   node.vendors.clear();
   for (const Device& device : node.spec.devices) ++row_of(node, device.vendor).devices;
   state.orphans.clear();
@@ -232,25 +257,31 @@ std::optional<QuotaExcess> Cluster::Impl::over_quota(const Allocation& allocatio
   return quotas.excess(allocation.subject, scratch.asked_needs.of(allocation), freed);
 }
 
-void Cluster::Impl::insert(const PodUid& uid, Hold hold) {
+void Cluster::Impl::insert(PodUid uid, Hold hold) {
   const std::span<const Charge> charges = scratch.asked.of(hold.allocation);
-  insert(uid, std::move(hold), charges);
+  insert(std::move(uid), std::move(hold), charges);
 }
 
-void Cluster::Impl::insert(const PodUid& uid, Hold hold, std::span<const Charge> charges) {
-  erase(uid);
+void Cluster::Impl::insert(PodUid uid, Hold hold, std::span<const Charge> charges) {
   const NodeId node = intern(hold.allocation.node);
-  const auto [at, fresh] = holds.emplace(uid, Record{std::move(hold), node});
+  const auto [at, fresh] = holds.try_emplace(std::move(uid));
+  Record& record = at->second;
+  if (!fresh) take_off(at->first, record);
+  record = {std::move(hold), node};
   state(node).holders.push_back(&at->first);
-  charge(at->second, charges);
+  charge(record, charges);
+}
+
+/// The record itself stays.
+void Cluster::Impl::take_off(const PodUid& key, const Record& record) {
+  uncharge(record);
+  std::erase(state(record.node).holders, &key);
 }
 
 bool Cluster::Impl::erase(const PodUid& uid) {
   const auto found = holds.find(uid);
   if (found == holds.end()) return false;
-  const Record& record = found->second;
-  uncharge(record);
-  std::erase(state(record.node).holders, &found->first);
+  take_off(found->first, found->second);
   holds.erase(found);
   return true;
 }

@@ -20,25 +20,11 @@
 
 namespace tessera::core {
 
-struct NameHash {
-  using is_transparent = void;
-  std::size_t operator()(std::string_view name) const noexcept {
-    return std::hash<std::string_view>{}(name);
-  }
-};
-
 struct Cluster::Impl {
-  /// Who uses a card, kept whether it is partitioned or not: agents switch that under running pods.
-  struct CardUsers {
-    std::vector<MigPlacement> instances;  ///< sorted
-    std::uint32_t plain = 0;              ///< grants without an instance
-    friend bool operator==(const CardUsers&, const CardUsers&) = default;
-  };
   struct NodeState {
     Node node;
-    std::vector<CardUsers> users;  ///< parallel to the devices
-    std::vector<Charge> orphans;   ///< charges on devices that are not there now; sorted by vendor,
-                                   ///< device; none is zero
+    std::vector<Charge> orphans;  ///< charges on devices that are not there now; sorted by vendor,
+                                  ///< device; none is zero
     std::vector<const PodUid*> holders;  ///< keys of holds; in no order
   };
   struct Record {
@@ -67,10 +53,12 @@ struct Cluster::Impl {
   static void set_used(Node& node, std::size_t device, const Usage& used);
   static void add_charge(NodeState& state, const Charge& charge);
   static void remove_charge(NodeState& state, const Charge& charge);
-  static void refresh_mig(NodeState& state, std::size_t device);
+  /// Users come to a card or leave it.
+  template <class Change>
+  static void change_users(Node& node, std::size_t device, Change change);
   static void add_waiting(NodeState& state, const Charge& charge);
   static void remove_waiting(NodeState& state, const Charge& charge);
-  static void replace_devices(NodeState& state, std::vector<Device> devices);
+  void replace_devices(NodeState& state, std::vector<Device> devices);
   static void rebuild_node(const Node& source, CardSums& sums, std::uint32_t id, NodeState& target);
   void charge(const Record& record, std::span<const Charge> charges);
   void uncharge(const Record& record);
@@ -79,14 +67,15 @@ struct Cluster::Impl {
             const Record* replaced);
   bool has_room(const Node& node, std::uint32_t device, const Charge& charge) const;
   std::optional<QuotaExcess> over_quota(const Allocation& allocation, const Record* replaced);
-  void insert(const PodUid& uid, Hold hold);
-  void insert(const PodUid& uid, Hold hold, std::span<const Charge> charges);
+  void insert(PodUid uid, Hold hold);
+  void insert(PodUid uid, Hold hold, std::span<const Charge> charges);
+  void take_off(const PodUid& key, const Record& record);
   bool erase(const PodUid& uid);
 
   VendorTable rules;
   QuotaBook quotas;
   std::deque<NodeState> nodes;  // a deque keeps node() references good when nodes are added
-  boost::unordered_flat_map<std::string, NodeId, NameHash, std::equal_to<>> ids;
+  boost::unordered_flat_map<std::string_view, NodeId> ids;  // the names lie in nodes
   std::unordered_map<PodUid, Record> holds;  // keys stay where they are: holders point at them
   std::vector<NodeId> by_name;
   std::vector<std::uint32_t> ranks;
@@ -95,6 +84,7 @@ struct Cluster::Impl {
   std::vector<NodeId> changes;  // a ring of the last ones
   std::uint64_t change_count = 0;
   Scratch scratch;
+  SharedTexts texts;  // of all devices
 };
 
 }  // namespace tessera::core

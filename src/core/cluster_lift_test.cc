@@ -31,14 +31,14 @@ TEST(Lift, TakesUseOffAndLeavesTheHold) {
   lift.off(*a);
   EXPECT_EQ(node.used[0], Usage{});
   EXPECT_TRUE(cluster.quotas().used("team").empty());
-  EXPECT_EQ(node.mig[1].occupied.size(), 1U);
+  EXPECT_EQ(node.occupied(1).size(), 1U);
   lift.off(*b);
-  EXPECT_TRUE(node.mig[1].occupied.empty());
+  EXPECT_TRUE(node.occupied(1).empty());
   EXPECT_NE(cluster.hold({"a"}), nullptr);
   EXPECT_EQ(cluster.holders_on({0}).size(), 2U);
   lift.on(*a);
   EXPECT_EQ(node.used[0].memory, MiB{4000});
-  EXPECT_TRUE(node.mig[1].occupied.empty());
+  EXPECT_TRUE(node.occupied(1).empty());
 }
 
 TEST(Lift, EverythingIsBackWhenItEndsAndNothingHasChanged) {

@@ -12,6 +12,12 @@ using std::chrono::seconds;
 MonoTime at(int second) { return MonoTime(seconds(second)); }
 using Places = std::vector<MigPlacement>;
 
+struct MigUse {
+  Places occupied;
+  std::uint32_t unexplained = 0;
+  friend bool operator==(const MigUse&, const MigUse&) = default;
+};
+
 class ClusterMigTest : public ::testing::Test {
  protected:
   ClusterMigTest() : cluster_(VendorTable(2)) {
@@ -21,7 +27,10 @@ class ClusterMigTest : public ::testing::Test {
     EXPECT_EQ(cluster_.differences(cluster_.rebuild()), std::vector<std::string>{});
   }
   const Node& n1() const { return cluster_.node(n1_); }
-  const Node::MigUse& mig(std::size_t device) const { return n1().mig[device]; }
+  MigUse mig(std::size_t device) const {
+    const auto occupied = n1().occupied(device);
+    return {{occupied.begin(), occupied.end()}, n1().unexplained(device)};
+  }
   Status reserve(const std::string& uid, std::vector<Grant> grants) {
     return cluster_.reserve({uid}, held_instances("n1", std::move(grants)), at(10));
   }
@@ -33,11 +42,11 @@ TEST_F(ClusterMigTest, InstancesAreOccupiedUntilThePodEnds) {
   ASSERT_TRUE(reserve("p", {instance(0, "m0", "2g.20gb", 2), instance(0, "m0", "2g.20gb", 0)}));
   EXPECT_EQ(mig(0).occupied, (Places{{0, 2}, {2, 2}})) << "sorted";
   EXPECT_EQ(n1().used[0], (Usage{2, {39936}, {50}, 4})) << "nvidia example 13";
-  EXPECT_EQ(mig(1), Node::MigUse{});
+  EXPECT_EQ(mig(1), MigUse{});
   cluster_.confirm({"p"}, held_instances("n1", {instance(0, "m0", "2g.20gb", 2)}));
   EXPECT_EQ(mig(0).occupied, (Places{{2, 2}})) << "the truth replaces the reservation";
   EXPECT_TRUE(cluster_.release({"p"}));
-  EXPECT_EQ(mig(0), Node::MigUse{});
+  EXPECT_EQ(mig(0), MigUse{});
   EXPECT_EQ(n1().used[0], Usage{});
 }
 
@@ -81,9 +90,9 @@ TEST_F(ClusterMigTest, APodsOwnPlacesAreFreeForItsNextReservation) {
   ASSERT_TRUE(reserve("p", {instance(0, "m0", "1g.10gb", 6)}));
   EXPECT_EQ(mig(0).occupied, (Places{{6, 1}}));
   ASSERT_TRUE(reserve("p", {instance(0, "m1", "1g.10gb", 6)}));
-  EXPECT_EQ(mig(0), Node::MigUse{});
+  EXPECT_EQ(mig(0), MigUse{});
   EXPECT_EQ(cluster_.expire(at(10)), (std::vector<PodUid>{{"p"}}));
-  EXPECT_EQ(mig(1), Node::MigUse{});
+  EXPECT_EQ(mig(1), MigUse{});
 }
 
 TEST_F(ClusterMigTest, RoundedCoresDoNotRefuseTheLastInstance) {  // nvidia example 16, N-10
@@ -165,7 +174,8 @@ TEST_F(ClusterMigTest, ReservationsWithoutAGrantKeepTheirPlace) {
   EXPECT_EQ(mig(0).occupied, (Places{{0, 1}}));
   EXPECT_EQ(mig(2).occupied, (Places{{0, 2}, {6, 1}}));
   cluster_.release({"p"});
-  for (const Node::MigUse& use : n1().mig) EXPECT_EQ(use, Node::MigUse{});
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(mig(i), MigUse{});
+  EXPECT_TRUE(n1().instances.empty());
 }
 
 TEST_F(ClusterMigTest, ACardThatVanishesTakesItsPlacesAlongAndReturnsWithThem) {
@@ -219,7 +229,7 @@ TEST_F(ClusterMigTest, DifferencesNamePlaces) {
   other.confirm({"p"}, held_instances("n1", {instance(0, "m0", "2g.20gb", 4)}));
   const std::vector<std::string> found = cluster_.differences(other);
   EXPECT_NE(std::find(found.begin(), found.end(),
-                      "node n1 device m0: instances none and 0 unexplained against 4+2 and 0"),
+                      "node n1 device m0: instances none and 0 users without against 4+2 and 0"),
             found.end());
 }
 

@@ -49,13 +49,13 @@ std::string words(std::span<const MigPlacement> placements) {
 }
 
 void compare_instances(const Node& mine, const Node& other, std::vector<std::string>& found) {
-  for (std::size_t i = 0; i < mine.mig.size(); ++i) {
-    const Node::MigUse &a = mine.mig[i], &b = other.mig[i];
-    if (a == b) continue;
-    found.push_back(
-        fmt::format("node {} device {}: instances{} and {} unexplained against{} and {}",
-                    mine.spec.name, mine.spec.devices[i].id, words(a.occupied), a.unexplained,
-                    words(b.occupied), b.unexplained));
+  for (std::size_t i = 0; i < mine.plain.size(); ++i) {
+    const std::span<const MigPlacement> a = mine.placed_on(i), b = other.placed_on(i);
+    if (std::equal(a.begin(), a.end(), b.begin(), b.end()) && mine.plain[i] == other.plain[i])
+      continue;
+    found.push_back(fmt::format(
+        "node {} device {}: instances{} and {} users without against{} and {}", mine.spec.name,
+        mine.spec.devices[i].id, words(a), mine.plain[i], words(b), other.plain[i]));
   }
   if (mine.unexplained_users != other.unexplained_users) {
     found.push_back(fmt::format("node {}: {} unexplained users against {}", mine.spec.name,
@@ -144,13 +144,13 @@ void Cluster::Impl::rebuild_node(const Node& source, CardSums& sums, std::uint32
     const Charge charge = sum.empty() ? Charge{} : sum.mapped();
     node.used.push_back(charge.usage);
     node.load.push_back(load_ppm(device, charge.usage));
-    target.users.push_back({charge.instances, charge.plain});
-    Node::MigUse use;
-    if (device.partitioned()) use = {charge.instances, charge.plain};
-    if (!device.partitioned())
-      use.unexplained = static_cast<std::uint32_t>(charge.instances.size());
-    node.unexplained_users += use.unexplained;
-    node.mig.push_back(std::move(use));
+    if (!charge.instances.empty()) {
+      const auto index = static_cast<std::uint32_t>(node.plain.size());
+      node.instances.push_back({index, charge.instances});
+    }
+    node.plain.push_back(charge.plain);
+    node.unexplained_users +=
+        device.partitioned() ? charge.plain : static_cast<std::uint32_t>(charge.instances.size());
   }
   node.vendors = sums_of(node);
 }
@@ -160,7 +160,6 @@ void Cluster::Impl::rebuild_node(const Node& source, CardSums& sums, std::uint32
 Cluster Cluster::rebuild() const {
   Cluster fresh(impl_->rules);
   Impl& copy = *fresh.impl_;
-  copy.ids = impl_->ids;
   copy.by_name = impl_->by_name;
   copy.ranks_stale = true;
   for (const QuotaBook::Row& row : impl_->quotas.rows()) copy.quotas.set(row.quota);
@@ -178,7 +177,9 @@ Cluster Cluster::rebuild() const {
   }
   for (auto& [key, sum] : sums) std::sort(sum.instances.begin(), sum.instances.end());
   for (std::uint32_t id = 0; id < impl_->nodes.size(); ++id) {
-    Impl::rebuild_node(impl_->nodes[id].node, sums, id, copy.nodes.emplace_back());
+    Impl::NodeState& target = copy.nodes.emplace_back();
+    Impl::rebuild_node(impl_->nodes[id].node, sums, id, target);
+    copy.ids.emplace(target.node.spec.name, NodeId{id});
   }
   for (auto& [key, sum] : sums) {  // what is left: devices that are not there
     const auto& [id, vendor, device] = key;
@@ -207,9 +208,6 @@ std::vector<std::string> Cluster::differences(const Cluster& other) const {
     }
     compare_used(mine, theirs.node, found);
     compare_instances(mine, theirs.node, found);
-    if (state.users != theirs.users) {
-      found.push_back(fmt::format("node {} has different users of its cards", mine.spec.name));
-    }
     if (mine.vendors != theirs.node.vendors) {
       found.push_back(fmt::format("node {} has different sums by vendor", mine.spec.name));
     }

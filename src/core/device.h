@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/shared_text.h"
 #include "base/units.h"
 
 namespace tessera::core {
@@ -49,8 +50,7 @@ struct Device {
   /// Cards of one group are linked closely; kNoGroup = the agent named none.
   std::int64_t group = kNoGroup;
   std::string id;
-  std::string model;
-  std::string mode;
+  SharedText model, mode;  ///< the same few for all cards of a cluster
 
   bool partitioned() const { return mig != nullptr; }
   friend bool operator==(const Device&, const Device&);  ///< profiles by value

@@ -305,9 +305,9 @@ TEST(Modes, Case131TheModeAnnotation) {
   Device plain = card("a"), cut = mig_card("m");
   cluster.set_node(node("n1", {plain}));
   cluster.set_node(node("n2", {cut}));
-  const auto placed = [&](std::optional<std::string> modes) {
+  const auto placed = [&](std::string_view modes) {
     Request request = pod("p", ask(1, 8000, 0));
-    request.constraints.push_back({.vendor = kVendor, .modes = std::move(modes)});
+    request.constraints.push_back({.vendor = kVendor, .modes = std::string(modes)});
     const Outcome outcome = place(cluster, request, all_nodes(cluster));
     if (outcome.decision) return outcome.decision->allocation.node;
     return outcome.rejected[0].reject.text() + "; " + outcome.rejected[1].reject.text();

@@ -257,7 +257,7 @@ std::vector<FitCase> lists_of_models_ids_and_modes_rows() {
       {"nvidia example 8: empty value", {{h100}}, one, type, modes("")},
       {"nvidia example 8: case matters", {{h100}}, one, type, modes("PLAIN")},
       {"nvidia example 8: a card without mode",
-       {{with(h100, [](Device& d) { d.mode.clear(); })}},
+       {{with(h100, [](Device& d) { d.mode = {}; })}},
        one,
        ok,
        modes("sliced")},

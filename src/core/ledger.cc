@@ -82,18 +82,19 @@ Ledger::MigChange& Ledger::changed(std::uint32_t device) {
   for (MigChange& change : mig_) {
     if (change.device == device) return change;
   }
-  return mig_.emplace_back(MigChange{device, node_->mig[device].occupied, 0});
+  const std::span<const MigPlacement> occupied = node_->occupied(device);
+  return mig_.emplace_back(MigChange{device, {occupied.begin(), occupied.end()}, 0});
 }
 
 std::span<const MigPlacement> Ledger::occupied(std::uint32_t device) const {
   const MigChange* change = change_of(device);
-  return change == nullptr ? node_->mig[device].occupied : change->occupied;
+  return change == nullptr ? node_->occupied(device) : std::span(change->occupied);
 }
 
 bool Ledger::explained_one(std::uint32_t device) const {
   const MigChange* change = change_of(device);
   const std::uint32_t own = change == nullptr ? 0 : change->own_unexplained;
-  if (node_->mig[device].unexplained > own) return false;
+  if (node_->unexplained(device) > own) return false;
   return !node_->spec.devices[device].partitioned() || node_->lost_instances <= own_lost_;
 }
 

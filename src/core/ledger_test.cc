@@ -121,7 +121,9 @@ TEST_F(LedgerMigTest, PlacesAreTakenAndRolledBack) {
   ledger_.take(0, two_slices(kApp, 0));
   ledger_.open(cluster_.node(id_));
   EXPECT_EQ(occupied(), (Places{{3, 1}})) << "open starts afresh";
-  EXPECT_EQ(cluster_.node(id_).mig[0].occupied, (Places{{3, 1}})) << "the node is never touched";
+  const auto occupied = cluster_.node(id_).occupied(0);
+  EXPECT_EQ(Places(occupied.begin(), occupied.end()), (Places{{3, 1}}))
+      << "the node is never touched";
 }
 
 TEST_F(LedgerMigTest, InstancesOfInitContainersStay) {  // N-3

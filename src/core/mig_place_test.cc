@@ -81,8 +81,11 @@ TEST_P(MigPlaceTest, TwoCardsTwoInstancesEach) {  // nvidia example 15
   if (hami()) {
     EXPECT_EQ(placed, "m1 3g.40gb@4, m1 3g.40gb@0, m0 3g.40gb@4, m0 3g.40gb@0");
   }
-  EXPECT_EQ(cluster_.node(n1_).mig[0].occupied, (std::vector<MigPlacement>{{0, 4}, {4, 4}}));
-  EXPECT_EQ(cluster_.node(n1_).mig[1].occupied, (std::vector<MigPlacement>{{0, 4}, {4, 4}}));
+  for (const std::size_t card : {0, 1}) {
+    const auto occupied = cluster_.node(n1_).occupied(card);
+    EXPECT_EQ(std::vector<MigPlacement>(occupied.begin(), occupied.end()),
+              (std::vector<MigPlacement>{{0, 4}, {4, 4}}));
+  }
 }
 
 TEST_P(MigPlaceTest, RoundedCoresOfTheLastInstance) {  // nvidia example 16, N-10

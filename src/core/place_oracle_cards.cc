@@ -244,7 +244,7 @@ CardReason Cards::standing(std::size_t d, const Want& want) const {
   const Constraints* c = constraints(want.ask.vendor);
   if (c == nullptr) return CardReason::kCount;
   std::string model;
-  for (const char letter : device.model) {
+  for (const char letter : device.model.view()) {
     model += letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 32) : letter;
   }
   bool wanted = c->use_models.empty();

@@ -302,7 +302,8 @@ class History {
                         then.spec.offered == now.spec.offered && then.present == now.present &&
                         then.spec.cordoned == now.spec.cordoned &&
                         then.spec.locked == now.spec.locked && then.spec.links == now.spec.links &&
-                        then.spec.traits == now.spec.traits && then.mig == now.mig &&
+                        then.spec.traits == now.spec.traits && then.plain == now.plain &&
+                        then.instances == now.instances &&
                         then.lost_instances == now.lost_instances;
       RC_ASSERT(same || now.version != then.version);
     }

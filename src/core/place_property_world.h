@@ -325,7 +325,7 @@ inline std::string node_text(const Node& node) {
             std::to_string(node.used[i].slots) + "/" + std::to_string(d.slots) + " slots " +
             std::to_string(node.used[i].memory.v) + "/" + std::to_string(d.memory.v) + " MiB " +
             std::to_string(node.used[i].cores.v) + "/" + std::to_string(d.cores.v) + " %;";
-    for (const MigPlacement& p : node.mig[i].occupied) {
+    for (const MigPlacement& p : node.occupied(i)) {
       text += " " + std::to_string(p.start) + "+" + std::to_string(p.size);
     }
   }

@@ -245,10 +245,10 @@ Status Books::reserve_tentatively(PodRecord& pod, core::Allocation allocation) {
 
 Status Books::reserve_for(PodRecord& pod, core::Allocation allocation,
                           std::chrono::milliseconds ttl) {
-  const PodUid uid{pod.fact.uid};
+  PodUid uid{pod.fact.uid};
   const core::Hold* before = cluster_.hold(uid);
   const std::string left = before == nullptr ? std::string() : before->allocation.node;
-  Status status = cluster_.reserve(uid, std::move(allocation), clock_.mono() + ttl);
+  Status status = cluster_.reserve(std::move(uid), std::move(allocation), clock_.mono() + ttl);
   if (!status) return status;
   if (!left.empty()) tell_room(left, {});
   reserved_.insert(pod.fact.uid);

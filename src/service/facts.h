@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/boxed.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "core/allocation.h"
@@ -19,7 +20,6 @@
 #include "core/request.h"
 #include "json/reader.h"
 #include "k8s/objects.h"
-#include "service/boxed.h"
 #include "service/node_lock.h"
 #include "service/preempt_note.h"
 #include "vendors/vendors.h"

@@ -25,10 +25,11 @@ void compare_device(const core::Node& kept, const core::Node& fresh, std::size_t
         fmt::format("{}: {} against {}", name(), words(kept.used[i]), words(fresh.used[i])));
   if (kept.load[i] != fresh.load[i])
     found.push_back(fmt::format("{}: load {} against {}", name(), kept.load[i], fresh.load[i]));
-  if (kept.mig[i] != fresh.mig[i]) {
-    found.push_back(fmt::format("{}: {} instances and {} unexplained against {} and {}", name(),
-                                kept.mig[i].occupied.size(), kept.mig[i].unexplained,
-                                fresh.mig[i].occupied.size(), fresh.mig[i].unexplained));
+  const auto mine = kept.placed_on(i), other = fresh.placed_on(i);
+  if (kept.plain[i] != fresh.plain[i] ||
+      !std::equal(mine.begin(), mine.end(), other.begin(), other.end())) {
+    found.push_back(fmt::format("{}: {} instances and {} users without against {} and {}", name(),
+                                mine.size(), kept.plain[i], other.size(), fresh.plain[i]));
   }
 }
 

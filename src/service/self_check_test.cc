@@ -107,7 +107,7 @@ TEST_F(SelfCheckTest, EveryKindOfCounterIsCompared) {
   };
   check([](core::Node& n) { ++n.used[0].slots; }, "slots");
   check([](core::Node& n) { ++n.load[0]; }, "load");
-  check([](core::Node& n) { ++n.mig[0].unexplained; }, "unexplained");
+  check([](core::Node& n) { ++n.plain[0]; }, "users without");
   check([](core::Node& n) { ++n.lost_instances; }, "lost");
   check([](core::Node& n) { ++n.vendors[0].load_ppm; }, "sums by vendor");
 }

@@ -108,7 +108,7 @@ class CardHooks final : public WingHooks {
 
   float hami_score(const core::TopologyView& view) const override {
     const auto foreign = [](const Device& d) {
-      return d.model.find("kunlun") == std::string::npos;
+      return d.model.view().find("kunlun") == std::string::npos;
     };
     if (std::any_of(view.node.devices.begin(), view.node.devices.end(), foreign)) return 0.0F;
     Numbers used, granted;

@@ -6,12 +6,13 @@
 #include <optional>
 #include <utility>
 
-namespace tessera::service {
+namespace tessera {
 
 template <class T>
 class Boxed {
  public:
   Boxed() = default;
+  Boxed(std::nullopt_t /*none*/) {}
   Boxed(T value) : value_(std::make_unique<T>(std::move(value))) {}
   Boxed(std::optional<T> value) {
     if (value) value_ = std::make_unique<T>(std::move(*value));
@@ -28,10 +29,16 @@ class Boxed {
   const T& operator*() const { return *value_; }
   T* operator->() { return value_.get(); }
   const T* operator->() const { return value_.get(); }
+  T& emplace() { return *(value_ = std::make_unique<T>()); }
   void reset() { value_.reset(); }
+
+  friend bool operator==(const Boxed& a, const Boxed& b) {
+    if (!a || !b) return a.has_value() == b.has_value();
+    return *a == *b;
+  }
 
  private:
   std::unique_ptr<T> value_;
 };
 
-}  // namespace tessera::service
+}  // namespace tessera
