@@ -6,11 +6,11 @@
 #include <cstring>
 
 #ifdef __SSE2__
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 // Everything up to the loop becomes part of it, so that it can be compiled a second time for
-// processors that count bits in one instruction.
+// processors with wider registers and an instruction that counts bits.
 #define TESSERA_PART_OF_THE_LOOP [[gnu::always_inline]] inline
 
 namespace tessera::json {
@@ -28,12 +28,43 @@ struct Marks {
 constexpr char kSame = 0x20, kOpen = '{', kClose = '}';
 static_assert(('[' | kSame) == kOpen && (']' | kSame) == kClose);
 
+/// A block on any processor: eight words.
+struct Words {
+  std::array<std::uint64_t, 8> parts;
+
+  TESSERA_PART_OF_THE_LOOP explicit Words(const char* text) {
+    std::memcpy(parts.data(), text, kBlock);
+    if constexpr (std::endian::native == std::endian::big)
+      for (std::uint64_t& part : parts) part = __builtin_bswap64(part);
+  }
+
+  static constexpr std::uint64_t all(char c) {
+    return 0x0101'0101'0101'0101 * static_cast<unsigned char>(c);
+  }
+  /// The lowest eight bits, the first byte's lowest.
+  TESSERA_PART_OF_THE_LOOP static std::uint64_t places(std::uint64_t part, char c) {
+    constexpr std::uint64_t kLow = all(0x7f);
+    const std::uint64_t differs = part ^ all(c);
+    const std::uint64_t same = ~(((differs & kLow) + kLow) | differs | kLow);  // a byte's top bit
+    return (same >> 7) * 0x0102'0408'1020'4080 >> 56;
+  }
+  std::uint64_t places(char c) const {
+    std::uint64_t all_places = 0;
+    for (std::size_t i = parts.size(); i-- > 0;) all_places = all_places << 8 | places(parts[i], c);
+    return all_places;
+  }
+  void set(char bits) {
+    for (std::uint64_t& part : parts) part |= all(bits);
+  }
+};
+
 #ifdef __SSE2__
-// Written out part by part: what the compiler leaves in a loop goes through memory.
-struct Block {
+/// A block on every x86-64: four registers. Written out one by one, as what the compiler leaves in
+/// a loop goes through memory.
+struct Parts {
   __m128i part0, part1, part2, part3;
 
-  TESSERA_PART_OF_THE_LOOP explicit Block(const char* text)
+  TESSERA_PART_OF_THE_LOOP explicit Parts(const char* text)
       : part0(load(text)), part1(load(text + 16)), part2(load(text + 32)), part3(load(text + 48)) {}
 
   TESSERA_PART_OF_THE_LOOP static __m128i load(const char* text) {
@@ -55,37 +86,9 @@ struct Block {
     part3 = _mm_or_si128(part3, more);
   }
 };
-#else
-struct Block {
-  std::array<std::uint64_t, 8> parts;
-
-  explicit Block(const char* text) {
-    std::memcpy(parts.data(), text, kBlock);
-    if constexpr (std::endian::native == std::endian::big)
-      for (std::uint64_t& part : parts) part = __builtin_bswap64(part);
-  }
-
-  static constexpr std::uint64_t all(char c) {
-    return 0x0101'0101'0101'0101 * static_cast<unsigned char>(c);
-  }
-  /// The lowest eight bits, the first byte's lowest.
-  static std::uint64_t places(std::uint64_t part, char c) {
-    constexpr std::uint64_t kLow = all(0x7f);
-    const std::uint64_t differs = part ^ all(c);
-    const std::uint64_t same = ~(((differs & kLow) + kLow) | differs | kLow);  // a byte's top bit
-    return (same >> 7) * 0x0102'0408'1020'4080 >> 56;
-  }
-  std::uint64_t places(char c) const {
-    std::uint64_t all_places = 0;
-    for (std::size_t i = parts.size(); i-- > 0;) all_places = all_places << 8 | places(parts[i], c);
-    return all_places;
-  }
-  void set(char bits) {
-    for (std::uint64_t& part : parts) part |= all(bits);
-  }
-};
 #endif
 
+template <class Block>
 TESSERA_PART_OF_THE_LOOP Marks mark(const char* text) {
   Block block(text);
   Marks marks{.quotes = block.places('"'), .slashes = block.places('\\'), .opens = 0, .closes = 0};
@@ -94,6 +97,34 @@ TESSERA_PART_OF_THE_LOOP Marks mark(const char* text) {
   marks.closes = block.places(kClose);
   return marks;
 }
+
+#ifdef __x86_64__
+#define TESSERA_WIDE gnu::target("avx2,bmi,popcnt")
+
+// A block in two registers, where there are such. Functions for one processor only cannot be made
+// part of a loop for all; they become part of scan_wide, which asks for it (flatten).
+[[TESSERA_WIDE]] inline std::uint64_t places_wide(__m256i low, __m256i high, char c) {
+  const __m256i wanted = _mm256_set1_epi8(c);
+  const int first = _mm256_movemask_epi8(_mm256_cmpeq_epi8(low, wanted));
+  const int second = _mm256_movemask_epi8(_mm256_cmpeq_epi8(high, wanted));
+  return static_cast<std::uint32_t>(first) |
+         static_cast<std::uint64_t>(static_cast<std::uint32_t>(second)) << 32;
+}
+
+[[TESSERA_WIDE]] inline Marks mark_wide(const char* text) {
+  __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(text));
+  __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(text + 32));
+  Marks marks{.quotes = places_wide(low, high, '"'),
+              .slashes = places_wide(low, high, '\\'),
+              .opens = 0,
+              .closes = 0};
+  low = _mm256_or_si256(low, _mm256_set1_epi8(kSame));
+  high = _mm256_or_si256(high, _mm256_set1_epi8(kSame));
+  marks.opens = places_wide(low, high, kOpen);
+  marks.closes = places_wide(low, high, kClose);
+  return marks;
+}
+#endif
 
 /// Each bit becomes the parity of itself and all below it: ones from an opening quote up to, not
 /// including, the closing one. Written out, as the compiler leaves a loop a loop.
@@ -109,6 +140,7 @@ TESSERA_PART_OF_THE_LOOP std::uint64_t between(std::uint64_t quotes) {
 constexpr std::size_t kNotHere = kBlock + 1;
 
 /// One pass over a piece.
+template <Marks (*marks_of)(const char* block)>
 class Pass {
  public:
   TESSERA_PART_OF_THE_LOOP explicit Pass(const ValueScanner::State& state)
@@ -123,7 +155,7 @@ class Pass {
 
   /// The place behind the value's last byte, or kNotHere. Of the block, `size` bytes are text.
   TESSERA_PART_OF_THE_LOOP std::size_t scan(const char* block, std::size_t size) {
-    Marks marks = mark(block);
+    Marks marks = marks_of(block);
     if ((marks.slashes | after_slash_) != 0) marks.quotes &= ~escaped(marks.slashes, size);
     const std::uint64_t strings = between(marks.quotes) ^ in_string_;
     in_string_ = (strings >> (kBlock - 1)) != 0 ? ~std::uint64_t{0} : 0;
@@ -175,9 +207,10 @@ class Pass {
   bool string_;
 };
 
+template <Marks (*marks_of)(const char* block)>
 TESSERA_PART_OF_THE_LOOP std::size_t scan_piece(std::string_view piece,
                                                 ValueScanner::State& state) {
-  Pass pass(state);
+  Pass<marks_of> pass(state);
   std::size_t at = 0, end = kNotHere;
   for (; at + kBlock <= piece.size(); at += kBlock) {
     end = pass.scan(piece.data() + at, kBlock);
@@ -195,12 +228,12 @@ TESSERA_PART_OF_THE_LOOP std::size_t scan_piece(std::string_view piece,
 }
 
 #ifdef __x86_64__
-__attribute__((target("avx2,bmi,popcnt"))) std::size_t scan_counting(std::string_view piece,
-                                                                     ValueScanner::State& state) {
-  return scan_piece(piece, state);
+[[TESSERA_WIDE, gnu::flatten]] std::size_t scan_wide(std::string_view piece,
+                                                     ValueScanner::State& state) {
+  return scan_piece<mark_wide>(piece, state);
 }
 
-bool counts_bits() {
+bool has_wide() {
   return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("bmi") != 0 &&
          __builtin_cpu_supports("popcnt") != 0;
 }
@@ -208,12 +241,26 @@ bool counts_bits() {
 
 }  // namespace
 
-std::size_t ValueScanner::feed(std::string_view piece) {
+ValueScanner::Registers ValueScanner::widest() {
 #ifdef __x86_64__
-  static const bool counting = counts_bits();
-  if (counting) return scan_counting(piece, state_);
+  static const bool wide = has_wide();
+  if (wide) return Registers::k32Bytes;
 #endif
-  return scan_piece(piece, state_);
+#ifdef __SSE2__
+  return Registers::k16Bytes;
+#else
+  return Registers::kWords;
+#endif
+}
+
+std::size_t ValueScanner::feed(std::string_view piece, [[maybe_unused]] Registers registers) {
+#ifdef __x86_64__
+  if (registers == Registers::k32Bytes) return scan_wide(piece, state_);
+#endif
+#ifdef __SSE2__
+  if (registers == Registers::k16Bytes) return scan_piece<mark<Parts>>(piece, state_);
+#endif
+  return scan_piece<mark<Words>>(piece, state_);
 }
 
 }  // namespace tessera::json

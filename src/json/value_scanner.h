@@ -21,10 +21,15 @@ class ValueScanner {
   void begin(char first) { state_ = {.open = true, .string = first == '"'}; }
   /// Begun and not yet at its end.
   bool open() const { return state_.open; }
+  /// With what a step looks at its bytes: all find the same, the widest is fastest.
+  enum class Registers : std::uint8_t { kWords, k16Bytes, k32Bytes };
+  static Registers widest();  ///< that this processor has
+
   /// How many bytes of the piece belong to the value: all of them while it stays open. Which kind
   /// of bracket closes is not looked at: for text that a parser accepts the answer is right, for
   /// any other it lies inside the text.
-  std::size_t feed(std::string_view piece);
+  std::size_t feed(std::string_view piece) { return feed(piece, widest()); }
+  std::size_t feed(std::string_view piece, Registers registers);  ///< at most the widest
 
   /// What one step leaves to the next.
   struct State {

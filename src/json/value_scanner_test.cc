@@ -14,12 +14,28 @@
 namespace tessera::json {
 namespace {
 
+using Registers = ValueScanner::Registers;
+
+/// What this processor can look with.
+std::vector<Registers> all_registers() {
+  std::vector<Registers> all;
+  for (const auto registers : {Registers::kWords, Registers::k16Bytes, Registers::k32Bytes})
+    if (registers <= ValueScanner::widest()) all.push_back(registers);
+  return all;
+}
+
 std::optional<std::size_t> end_of(std::string_view text) {
-  return end_by_pieces(text, [&] { return text.size(); });
+  const auto whole = [&] { return text.size(); };
+  const auto end = end_by_pieces(text, whole);
+  for (const Registers registers : all_registers())
+    EXPECT_EQ(end_by_pieces(text, whole, registers), end) << text;
+  return end;
 }
 
 std::optional<std::size_t> end_in_random_pieces(std::string_view text) {
-  return end_by_pieces(text, [] { return *rc::gen::inRange<std::size_t>(1, 150); });
+  return end_by_pieces(
+      text, [] { return *rc::gen::inRange<std::size_t>(1, 150); },
+      *rc::gen::elementOf(all_registers()));
 }
 
 TEST(ValueScanner, FindsTheEndOfAValue) {
@@ -60,10 +76,12 @@ TEST(ValueScanner, CutsMayLieAnywhere) {
     for (std::size_t before = 0; before < 70; ++before) {
       const std::string text = "[" + std::string(before, ' ') + std::string(value) + "]]";
       for (std::size_t cut = 1; cut < text.size() - 1; ++cut) {
-        bool first = true;
-        const auto end = end_by_pieces(
-            text, [&] { return std::exchange(first, false) ? cut : std::string::npos; });
-        EXPECT_EQ(end, text.size() - 1) << text << " cut at " << cut;
+        for (const Registers registers : all_registers()) {
+          bool first = true;
+          const auto piece = [&] { return std::exchange(first, false) ? cut : text.size(); };
+          EXPECT_EQ(end_by_pieces(text, piece, registers), text.size() - 1)
+              << text << " cut at " << cut;
+        }
       }
     }
   }

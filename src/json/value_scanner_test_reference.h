@@ -27,11 +27,12 @@ inline std::optional<std::size_t> end_byte_by_byte(std::string_view text) {
 
 /// The same by the scanner; `piece()` says how long the next piece is.
 template <class F>
-std::optional<std::size_t> end_by_pieces(std::string_view text, F&& piece) {
+std::optional<std::size_t> end_by_pieces(
+    std::string_view text, F&& piece, ValueScanner::Registers registers = ValueScanner::widest()) {
   ValueScanner value;
   value.begin(text.front());
   std::size_t at = 0;
-  while (at < text.size() && value.open()) at += value.feed(text.substr(at, piece()));
+  while (at < text.size() && value.open()) at += value.feed(text.substr(at, piece()), registers);
   return value.open() ? std::nullopt : std::optional(at);
 }
 
