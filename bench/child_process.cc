@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "base/text.h"
+#include "process_figures.h"
 
 extern char** environ;
 
@@ -131,25 +132,9 @@ double ChildProcess::cpu_seconds() const {
 }
 
 std::int64_t ChildProcess::memory_kb(std::string_view name) const {
-  std::ifstream file("/proc/" + std::to_string(id_) + "/status");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with(std::string(name) + ":")) continue;
-    const auto first = line.find_first_of("0123456789");
-    return std::atoll(line.c_str() + first);
-  }
-  return 0;
+  return bench::memory_kb(id_, name);
 }
 
-std::chrono::nanoseconds ChildProcess::processor_time() const {
-  std::error_code gone;
-  std::int64_t sum = 0;
-  for (const auto& thread :
-       std::filesystem::directory_iterator("/proc/" + std::to_string(id_) + "/task", gone)) {
-    std::ifstream file(thread.path() / "schedstat");  // time on a processor, waiting, slices
-    std::int64_t nanoseconds = 0;
-    if (file >> nanoseconds) sum += nanoseconds;
-  }
-  return std::chrono::nanoseconds(sum);
-}
+std::chrono::nanoseconds ChildProcess::processor_time() const { return bench::processor_time(id_); }
 
 }  // namespace tessera::bench

@@ -44,6 +44,7 @@ class ChildProcess {
   /// The number that follows `"<name>":` in the log line with the message "serving"; waits for it
   /// at most 30 s.
   Result<std::uint16_t> announced_port(std::string_view name = "port") const;
+  pid_t id() const { return id_; }
   /// A line of /proc/<id>/status in kB, e.g. "VmRSS"; 0 when it is not there.
   std::int64_t memory_kb(std::string_view name) const;
   /// What its threads that live have used of the processors.

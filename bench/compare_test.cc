@@ -1,9 +1,5 @@
 // --compare: F1 beside a second server of ours, and beside one that answers wrongly.
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -14,6 +10,7 @@
 #include <iterator>
 #include <thread>
 
+#include "free_port.h"
 #include "heap_counter.h"
 #include "http/server.h"
 #include "other_extender.h"
@@ -26,18 +23,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
-
-std::uint16_t free_port() {
-  const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  EXPECT_EQ(bind(descriptor, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  close(descriptor);
-  return ntohs(address.sin_port);
-}
 
 ScenarioOptions compare_with(std::uint16_t port, const Folder& folder) {
   ScenarioOptions options;
@@ -81,21 +66,33 @@ TEST(Compare, ASecondServerOfOursTakesNodesAsFullAsOurs) {
   ASSERT_EQ(report->rows.size(), 2u);
   EXPECT_TRUE(all_checked(*report));
   const std::string table = report_table(*report);
-  EXPECT_THAT(table, HasSubstr("p50_ratio"));
+  for (const char* figure : {"p50_ratio", "p99_ratio", "load_ratio", "cpu_ratio", "rss_ratio"})
+    EXPECT_THAT(table, HasSubstr(figure));
   EXPECT_THAT(table, HasSubstr(fmt::format("known class, http://127.0.0.1:{}", port)));
 }
 
-/// Every pod gets the last node, whether it was asked for or not.
+/// Every pod that fits somewhere gets the last node, whether it was asked for or not.
+http::Response always_the_last(const http::Request& request) {
+  http::Response response;
+  if (request.body.find("\"81921\"") == std::string::npos) {
+    response.body =
+        R"({"NodeNames":["accelerated-pool-a.zone-1.example-00039"],"FailedNodes":{},"Error":""})";
+    return response;
+  }
+  for (int n = 0; n < 40; ++n)
+    response.body += fmt::format(R"({}"accelerated-pool-a.zone-1.example-{:05}":"full")",
+                                 n == 0 ? R"({"FailedNodes":{)" : ",", n);
+  response.body += R"(},"Error":""})";
+  return response;
+}
+
 TEST(Compare, AWrongAnswerOfTheOtherEndsTheRun) {
   http::Route route;
   route.method = "POST";
   route.path = "/filter";
   route.max_body = std::size_t{1} << 20;
-  route.handler = [](http::Request&&, const http::Responder& respond) {
-    http::Response response;
-    response.body =
-        R"({"NodeNames":["accelerated-pool-a.zone-1.example-00039"],"FailedNodes":{},"Error":""})";
-    respond(std::move(response));
+  route.handler = [](http::Request&& request, const http::Responder& respond) {
+    respond(always_the_last(request));
   };
   auto server = http::Server::start({}, {std::move(route)});
   ASSERT_TRUE(server) << server.error().what;

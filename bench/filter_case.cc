@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -7,6 +8,7 @@
 
 #include "filter_run.h"
 #include "other_extender.h"
+#include "process_figures.h"
 #include "scenario_arguments.h"
 
 namespace tessera::bench {
@@ -22,7 +24,10 @@ struct Running {
   Served served;
   std::unique_ptr<LoadClient> ours, other;
   std::string other_path;
+  pid_t other_process = 0;  ///< 0 = unknown
 };
+
+double megabytes(std::int64_t kb) { return static_cast<double>(kb) * 1024 / 1e6; }
 
 FilterLoad load_of(const FilterCase& filter_case, const FilterOptions& options) {
   FilterLoad load = filter_case.load;
@@ -54,6 +59,20 @@ Result<Served> start_server(const FilterCase& filter_case, const FilterOptions& 
                environment);
 }
 
+Status wait_for_other(const FilterOptions& options, Running& running) {
+  if (options.compare.empty()) return {};
+  const auto url = parse_extender_url(options.compare);
+  if (!url) return tl::unexpected(url.error());
+  auto other = wait_for_extender(*running.stage, *url, options.kubeconfig_out,
+                                 std::chrono::seconds(options.patience_s));
+  if (!other) return tl::unexpected(other.error());
+  running.other = std::move(*other);
+  running.other_path = url->path + "/filter";
+  const pid_t process = process_listening_on(url->port);
+  running.other_process = process == getpid() ? 0 : process;
+  return {};
+}
+
 Status begin(const FilterCase& filter_case, const FilterOptions& options, Running& running) {
   auto stage = FilterStage::make({.cluster = cluster_of(filter_case, options),
                                   .api_port = options.api_port,
@@ -66,23 +85,14 @@ Status begin(const FilterCase& filter_case, const FilterOptions& options, Runnin
   auto judge = FilterJudge::make(*running.stage, sample);
   if (!judge) return tl::unexpected(judge.error());
   running.judge.emplace(std::move(*judge));
+  // The other one first: a person takes time to start it, and our connection does not wait idly.
+  if (auto status = wait_for_other(options, running); !status) return status;
   auto served = start_server(filter_case, options, running, "log");
   if (!served) return tl::unexpected(served.error());
   running.served = std::move(*served);
   auto client = LoadClient::connect(running.served.port);
   if (!client) return tl::unexpected(client.error());
   running.ours = std::move(*client);
-  if (options.compare.empty()) return {};
-  const auto url = parse_extender_url(options.compare);
-  if (!url) return tl::unexpected(url.error());
-  // A pod of the usual kind: what the case asks for may fit nowhere.
-  auto other =
-      wait_for_extender(*running.stage, *url,
-                        running.stage->cluster().asking_pod("sample", {.memory = 1, .cores = 1}),
-                        options.kubeconfig_out, std::chrono::seconds(options.patience_s));
-  if (!other) return tl::unexpected(other.error());
-  running.other = std::move(*other);
-  running.other_path = url->path + "/filter";
   return {};
 }
 
@@ -91,13 +101,13 @@ std::vector<FilterLane> lanes_of(Running& running) {
   ours.stage = running.stage.get();
   ours.judge = &*running.judge;
   ours.client = running.ours.get();
-  ours.process = running.served.child.get();
+  ours.process = running.served.child->id();
   std::vector<FilterLane> lanes{ours};
   if (running.other == nullptr) return lanes;
   FilterLane other = ours;
   other.client = running.other.get();
   other.path = running.other_path;
-  other.process = nullptr;
+  other.process = running.other_process;
   other.exact = false;  // by its own policy and in its own words
   lanes.push_back(other);
   return lanes;
@@ -117,7 +127,7 @@ Result<double> heap_requests(const FilterCase& filter_case, const FilterOptions&
   FilterLane lane = lanes_of(running).front();
   lane.client = client->get();
   lane.heap = &counter;
-  lane.process = nullptr;
+  lane.process = 0;
   FilterLoad load = load_of(filter_case, options);
   load.calls = std::min(load.calls, kHeapCalls);
   load.warm_up = std::min(load.warm_up, kHeapWarmUp);
@@ -146,26 +156,46 @@ Status add_phases(Row& row, const Served& served) {
   return {};
 }
 
-double share_of_equal(const FilterFigures& a, const FilterFigures& b) {
-  return static_cast<double>(b.load_sum) /
-         static_cast<double>(std::max<std::int64_t>(a.load_sum, 1));
+double load_ratio(const FilterFigures& ours, const FilterFigures& other) {
+  return static_cast<double>(other.load_sum) /
+         static_cast<double>(std::max<std::int64_t>(ours.load_sum, 1));
 }
 
-/// What the other extender took in the same turns, and the ratios.
-Result<Row> other_row(const FilterCase& filter_case, const FilterOptions& options,
-                      const FilterFigures& ours, const FilterFigures& other) {
-  Row row = row_of(filter_case.what + ", " + options.compare, other);
+Status check_same_policy(const FilterOptions& options, const std::vector<FilterFigures>& lanes) {
+  if (options.same_policy == 0 || lanes.size() < 2 || lanes[0].load_sum == lanes[1].load_sum)
+    return {};
+  return fail(Code::kInternal,
+              fmt::format("WRONG ANSWER: the nodes that {} takes are {:.3f} times as full as ours, "
+                          "by the same policy",
+                          options.compare, load_ratio(lanes[0], lanes[1])));
+}
+
+/// Each lane's own best run: the choice favours nobody.
+void keep_best(std::vector<FilterFigures>& best, std::vector<FilterFigures> run) {
+  if (best.empty()) {
+    best = std::move(run);
+    return;
+  }
+  for (std::size_t k = 0; k < run.size(); ++k)
+    if (run[k].times.percentile(99) < best[k].times.percentile(99)) best[k] = std::move(run[k]);
+}
+
+/// What the other extender took in the same turns, and the ratios to what we took.
+Row other_row(const std::string& what, const FilterOptions& options, const Running& running,
+              const std::vector<FilterFigures>& best, double our_peak_mb) {
+  const FilterFigures &ours = best[0], &other = best[1];
+  Row row = row_of(fmt::format("{}, {}", what, options.compare), other);
   const auto ratio = [&](double percent) {
     return milliseconds(other.times.percentile(percent)) /
            milliseconds(ours.times.percentile(percent));
   };
   row.add("p50_ratio", ratio(50)).add("p99_ratio", ratio(99));
-  row.add("load_ratio", share_of_equal(ours, other));
-  if (options.same_policy != 0 && ours.load_sum != other.load_sum)
-    return fail(Code::kInternal,
-                fmt::format("WRONG ANSWER: {}: the nodes that {} takes are {:.3f} times as full as "
-                            "ours, by the same policy",
-                            filter_case.what, options.compare, share_of_equal(ours, other)));
+  row.add("load_ratio", load_ratio(ours, other));
+  if (running.other_process == 0) return row;
+  row.add("cpu_ratio", static_cast<double>(other.processor.count()) /
+                           static_cast<double>(std::max<std::int64_t>(ours.processor.count(), 1)));
+  const double peak_mb = megabytes(memory_kb(running.other_process, "VmHWM"));
+  row.add(kPeakRss, peak_mb).add("rss_ratio", peak_mb / our_peak_mb);
   return row;
 }
 
@@ -244,7 +274,7 @@ Result<std::vector<Row>> measure_case(const FilterCase& filter_case, const Filte
   Running running;
   if (auto status = begin(filter_case, options, running); !status)
     return tl::unexpected(status.error());
-  const double idle_mb = static_cast<double>(running.served.child->memory_kb("VmRSS")) * 1024 / 1e6;
+  const double idle_mb = megabytes(running.served.child->memory_kb("VmRSS"));
   const FilterLoad load = load_of(filter_case, options);
   const auto lanes = lanes_of(running);
   std::vector<FilterFigures> best;
@@ -252,10 +282,11 @@ Result<std::vector<Row>> measure_case(const FilterCase& filter_case, const Filte
   for (std::int64_t i = 0; i < runs; ++i) {
     auto figures = run_filters(lanes, load);
     if (!figures) return tl::unexpected(figures.error());
-    if (best.empty() || figures->front().times.percentile(99) < best.front().times.percentile(99))
-      best = std::move(*figures);
+    if (auto same = check_same_policy(options, *figures); !same)
+      return tl::unexpected(same.error());
+    keep_best(best, std::move(*figures));
   }
-  const double peak_mb = static_cast<double>(running.served.child->memory_kb("VmHWM")) * 1024 / 1e6;
+  const double peak_mb = megabytes(running.served.child->memory_kb("VmHWM"));
   const auto floor = measure_floor(best.front().body, best.front().answer_size,
                                    std::min<std::int64_t>(load.calls, 2000), load.pause);
   if (!floor) return tl::unexpected(floor.error());
@@ -270,10 +301,7 @@ Result<std::vector<Row>> measure_case(const FilterCase& filter_case, const Filte
             (peak_mb - idle_mb) * 1e6 / static_cast<double>(best.front().body.size()));
   if (filter_case.targets && !options.quick) filter_case.targets(row);
   std::vector<Row> rows{std::move(row)};
-  if (best.size() < 2) return rows;
-  auto other = other_row(filter_case, options, best[0], best[1]);
-  if (!other) return tl::unexpected(other.error());
-  rows.push_back(std::move(*other));
+  if (best.size() > 1) rows.push_back(other_row(filter_case.what, options, running, best, peak_mb));
   return rows;
 }
 

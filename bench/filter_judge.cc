@@ -47,6 +47,8 @@ Status FilterJudge::look(const FilterStage::Call& call, const FilterVerdict& ver
       return wrong(call, fmt::format("node {} has no room", verdict.node));
     return {};
   }
+  if (!verdict.error.empty() && verdict.refused.empty())
+    return wrong(call, "no node and no reasons, but the error " + verdict.error);
   std::vector<bool> told(static_cast<std::size_t>(nodes), false);
   for (const auto& [node, reason] : verdict.refused) {
     if (!call.nodes.names(node, nodes) || reason.empty())

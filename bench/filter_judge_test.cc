@@ -78,6 +78,8 @@ TEST_F(Judged, AnswersThatAreWrong) {
       {R"({"NodeNames":["node-00001","node-00003"],"Error":""})", "names 2 nodes"},
       {R"({"NodeNames":["node-00001"],"Error":"no"})", "a node and an error"},
       {R"({"NodeNames":[],"FailedNodes":{},"Error":""})", "refused"},
+      {R"({"NodeNames":null,"FailedNodes":null,"Error":"unexpected EOF"})",
+       "no reasons, but the error unexpected EOF"},
       {R"({"NodeNames":[],"FailedNodes":{"node-00000":"a","node-00001":"a","node-00003":"a"}})",
        "node 1 has room"},
       {R"({"NodeNames":[],"FailedNodes":{"node-00002":"a"}})", "refusal of node 2"},

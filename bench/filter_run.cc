@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "process_figures.h"
+
 namespace tessera::bench {
 namespace {
 
@@ -23,8 +25,8 @@ class LaneRun {
   }
 
   Status call(std::int64_t serial) {
-    if (serial == load_.warm_up && lane_.process != nullptr)
-      processor_before_ = lane_.process->processor_time();
+    if (serial == load_.warm_up && lane_.process != 0)
+      processor_before_ = processor_time(lane_.process);
     CallNodes nodes = load_.sampled ? sampling_.next() : lane_.stage->all_nodes();
     if (load_.leave_out && serial % kEach == kEach - 1) nodes.left_out = last_node_;
     const auto found = exchange(serial, nodes, load_.pause);
@@ -73,8 +75,7 @@ class LaneRun {
   }
 
   void finish() {
-    if (lane_.process != nullptr)
-      figures.processor = lane_.process->processor_time() - processor_before_;
+    if (lane_.process != 0) figures.processor = processor_time(lane_.process) - processor_before_;
   }
 
   FilterFigures figures;

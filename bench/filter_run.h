@@ -2,6 +2,8 @@
 /// Thread rule: one owner.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -33,7 +35,7 @@ struct FilterLane {
   const FilterJudge* judge = nullptr;
   LoadClient* client = nullptr;
   std::string path = "/filter";
-  const ChildProcess* process = nullptr;  ///< of our own servers
+  pid_t process = 0;  ///< whose processor time is told; 0 = unknown
   const HeapCounter* heap = nullptr;
   bool exact = true;  ///< it decides as the plain oracle does
 };

@@ -51,6 +51,7 @@ class FilterStage {
 
   const sim::SyntheticCluster& cluster() const { return cluster_; }
   std::int64_t nodes() const { return cluster_.options().nodes; }
+  bool whole_nodes() const { return options_.whole_nodes; }
   sim::ApiServer& api() { return *api_; }
   std::string kubeconfig() const { return api_->kubeconfig(); }
   /// -1: there is no such node.

@@ -23,7 +23,6 @@ Result<ExtenderUrl> parse_extender_url(std::string_view url);
 /// Says on standard error what it waits for, then waits until the extender answers, places a pod
 /// and knows all nodes; at most `patience`.
 Result<std::unique_ptr<LoadClient>> wait_for_extender(FilterStage& stage, const ExtenderUrl& url,
-                                                      const sim::ScenarioPod& sample,
                                                       const std::string& kubeconfig_out,
                                                       std::chrono::seconds patience);
 
