@@ -165,8 +165,8 @@ TEST_F(FilterMemory, AKnownClassAsksForWhatIsKeptAndNothingElse) {
   for (int i = 0; i < kCalls; ++i) {
     const Spent spent = call(serial);
     const Spent allowed = kept(serial++);
-    EXPECT_LE(allowed.reading, 10U) << "the request";
-    EXPECT_LE(allowed.deciding, 42U) << "slices, record, reservation, charges";
+    EXPECT_LE(allowed.reading, 8U) << "the request";
+    EXPECT_LE(allowed.deciding, 22U) << "slices, the pod's record, its reservation";
     beyond += spent.reading > allowed.reading ? 1 : 0;
     beyond += spent.deciding > allowed.deciding ? 1 : 0;
     EXPECT_LE(spent.reading, allowed.reading + 4) << i;
