@@ -22,6 +22,7 @@ constexpr std::array<bool, 256> kPlain = [] {
 }();
 
 using Block = unsigned char __attribute__((vector_size(16)));
+constexpr std::size_t kHalf = sizeof(Block) / 2;
 
 bool is_plain_block(const char* at) {
   Block b;
@@ -33,8 +34,17 @@ bool is_plain_block(const char* at) {
   return (halves[0] | halves[1]) == 0;
 }
 
+/// Half a block or more, less than one: its two ends, which may overlap.
+bool is_plain_short(std::string_view s) {
+  char both[sizeof(Block)];
+  std::memcpy(both, s.data(), kHalf);
+  std::memcpy(both + kHalf, s.data() + s.size() - kHalf, kHalf);
+  return is_plain_block(both);
+}
+
 /// How many bytes of the beginning are plain: as a rule all.
 std::size_t plain_run(std::string_view s) {
+  if (s.size() >= kHalf && s.size() < sizeof(Block) && is_plain_short(s)) return s.size();
   std::size_t run = 0;
   while (run + sizeof(Block) <= s.size() && is_plain_block(s.data() + run)) run += sizeof(Block);
   const bool less_than_a_block_is_left = run > 0 && run + sizeof(Block) > s.size();
