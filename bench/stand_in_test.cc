@@ -73,8 +73,12 @@ class StandIn {
     core::Device device;
     core::Usage used;
   };
+  struct View {
+    double load = 0;
+    const Card* emptiest = nullptr;
+  };
   struct Node {
-    std::string name, handshake, cards;
+    std::string name, cards;
     bool known = false;
   };
   struct Job {
@@ -99,6 +103,7 @@ class StandIn {
   void read_nodes();
   void pass(bool all);
   std::vector<std::pair<const Node*, std::vector<Card>>> usage();
+  static View look_at(const std::vector<Card>& cards, std::int64_t memory, std::int64_t cores);
   void answer(Job&& job);
   std::string decide(json::Value pod, const std::vector<std::string>& names);
   bool write_on(json::Value pod, const std::string& node, const std::string& devices);
@@ -187,7 +192,6 @@ void StandIn::read_nodes() {
     const auto annotations = node["metadata"]["annotations"];
     nodes_.push_back(
         {.name = std::string(node["metadata"]["name"].string_or("")),
-         .handshake = "",
          .cards = std::string(annotations["hami.io/node-nvidia-register"].string_or(""))});
     // Without units to give away the agent counts as dead after a minute.
     const auto units = node["status"]["allocatable"]["nvidia.com/gpu"].string_or("0");
@@ -265,6 +269,28 @@ std::int64_t limit(json::Value pod, std::string_view resource) {
   return value;
 }
 
+/// The load before the pod, and the emptiest card that has room.
+StandIn::View StandIn::look_at(const std::vector<Card>& cards, std::int64_t memory,
+                               std::int64_t cores) {
+  View view;
+  core::Usage held, all;
+  for (const Card& card : cards) {
+    held += card.used;
+    all += {.slots = card.device.slots, .memory = card.device.memory, .cores = card.device.cores};
+    const bool room = card.used.slots < card.device.slots &&
+                      card.used.memory.v + memory <= card.device.memory.v &&
+                      card.used.cores.v + cores <= card.device.cores.v;
+    if (room && (view.emptiest == nullptr || card.used.memory.v < view.emptiest->used.memory.v))
+      view.emptiest = &card;
+  }
+  const auto part = [](std::int64_t of, std::int64_t whole) {
+    return static_cast<double>(of) / static_cast<double>(whole);
+  };
+  view.load = part(held.slots, all.slots) + part(held.memory.v, all.memory.v) +
+              part(held.cores.v, all.cores.v);
+  return view;
+}
+
 std::string StandIn::decide(json::Value pod, const std::vector<std::string>& names) {
   const std::int64_t memory = limit(pod, "nvidia.com/gpumem"),
                      cores = limit(pod, "nvidia.com/gpucores");
@@ -280,30 +306,15 @@ std::string StandIn::decide(json::Value pod, const std::vector<std::string>& nam
       reasons.emplace_back(name, "node unregistered");
       continue;
     }
-    double slots = 0, held_memory = 0, held_cores = 0, all_slots = 0, all_memory = 0, all_cores = 0;
-    const Card* emptiest = nullptr;
-    for (const Card& card : found->second) {
-      slots += static_cast<double>(card.used.slots),
-          all_slots += static_cast<double>(card.device.slots);
-      held_memory += static_cast<double>(card.used.memory.v),
-          all_memory += static_cast<double>(card.device.memory.v);
-      held_cores += static_cast<double>(card.used.cores.v),
-          all_cores += static_cast<double>(card.device.cores.v);
-      const bool room = card.used.slots < card.device.slots &&
-                        card.used.memory.v + memory <= card.device.memory.v &&
-                        card.used.cores.v + cores <= card.device.cores.v;
-      if (room && (emptiest == nullptr || card.used.memory.v < emptiest->used.memory.v))
-        emptiest = &card;
-    }
-    if (emptiest == nullptr) {
+    const View view = look_at(found->second, memory, cores);
+    if (view.emptiest == nullptr) {
       reasons.emplace_back(name, "8/8 CardInsufficientMemory");
       continue;
     }
-    const double load = slots / all_slots + held_memory / all_memory + held_cores / all_cores;
-    const double score = manners_.spread ? -load : load;
+    const double score = manners_.spread ? -view.load : view.load;
     if (best != nullptr && score < best_score) continue;  // the last of equals
     best = found->first;
-    best_card = emptiest;
+    best_card = view.emptiest;
     best_score = score;
   }
   if (best == nullptr) {
