@@ -1,6 +1,6 @@
 /// Decides which event is written when: repeated ones are counted up instead of written anew, what
 /// goes out is bounded by a budget, and what waits for it goes by urgency. Source:
-/// spec/scheduler.md section 3.4, decisions D16. Thread rule: one owner; time is handed in.
+/// spec/scheduler.md section 3.4. Thread rule: one owner; time is handed in.
 #pragma once
 
 #include <cstddef>
