@@ -171,7 +171,8 @@ std::optional<QuotaExcess> QuotaBook::excess(const QuotaSubject& subject, const 
                                              const QuotaNeeds& freed) const {
   const auto tenant = tenants_.find(subject.ns);
   if (tenant == tenants_.end()) return std::nullopt;
-  for (const auto& [name, quota] : tenant->second.quotas) {
+  for (const auto& entry : tenant->second.quotas) {
+    const QuotaSpec& quota = entry.second;
     if (!in_scope(quota, subject)) continue;
     const auto in_use = [&](const QuotaLimit& limit) {
       std::int64_t amount = 0;
@@ -186,7 +187,7 @@ std::optional<QuotaExcess> QuotaBook::excess(const QuotaSubject& subject, const 
       if (asked == 0) continue;
       const std::int64_t used = in_use(limit) - amount_of(freed, limit.vendor, limit.kind);
       if (saturating_sum(used, asked) <= limit.limit) continue;
-      return QuotaExcess{name, limit.vendor, limit.kind, limit.limit, used, asked};
+      return QuotaExcess{entry.first, limit.vendor, limit.kind, limit.limit, used, asked};
     }
   }
   return std::nullopt;
