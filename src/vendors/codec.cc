@@ -30,7 +30,13 @@ Result<std::int64_t> field(std::string_view text, std::string_view prefix, int b
   return *value;
 }
 
-Result<Device> text_segment(std::string_view segment, VendorId vendor) {
+/// The cards of a node are alike: a text that the card before has too is not made anew.
+SharedText text_beside(const SharedText& before, std::string_view text) {
+  return before == text ? before : SharedText(text);
+}
+
+/// `before`: the card before, or one without texts.
+Result<Device> text_segment(std::string_view segment, VendorId vendor, const Device& before) {
   if (segment.find(',') == std::string_view::npos) {
     return fail(Code::kInvalid,
                 fmt::format("malformed node annotation segment: {}", text::quote(segment)));
@@ -43,8 +49,8 @@ Result<Device> text_segment(std::string_view segment, VendorId vendor) {
   Device device;
   device.vendor = vendor;
   device.id = fields[0];
-  device.model = fields[4];
-  device.mode = kDefaultMode;
+  device.model = text_beside(before.model, fields[4]);
+  device.mode = text_beside(before.mode, kDefaultMode);
   const auto count = field(fields[1], "invalid count field: ", 32, "strconv.ParseInt");
   if (!count) return tl::unexpected(count.error());
   const auto memory = field(fields[2], "invalid memory field: ", 32, "strconv.ParseInt");
@@ -70,7 +76,7 @@ Result<Device> text_segment(std::string_view segment, VendorId vendor) {
       return fail(Code::kInvalid, fmt::format("invalid index field: {} is too large", *index));
     }
     device.index = static_cast<std::uint32_t>(*index);
-    device.mode = fields[8];
+    device.mode = text_beside(before.mode, fields[8]);
   }
   // The text form has no room for profiles: nothing fits until the agent registers anew.
   if (device.mode == kInstanceMode) device.mig = std::make_shared<const core::MigProfiles>();
@@ -100,20 +106,26 @@ struct JsonTarget {
   std::string_view key;
   enum class Type : std::uint8_t { kString, kInt32, kIndex, kInt64, kBool } type;
   void (*set_number)(Device&, std::int64_t);
-  void (*set_string)(Device&, std::string_view);
+  void (*set_string)(Device&, std::string_view, const Device& before);
 };
 
 using Type = JsonTarget::Type;
 constexpr JsonTarget kJsonTargets[] = {
-    {"id", Type::kString, nullptr, [](Device& d, std::string_view v) { d.id = v; }},
+    {"id", Type::kString, nullptr, [](Device& d, std::string_view v, const Device&) { d.id = v; }},
     {"index", Type::kIndex,
      [](Device& d, std::int64_t v) { d.index = static_cast<std::uint32_t>(v); }, nullptr},
     {"count", Type::kInt32, [](Device& d, std::int64_t v) { d.slots = v; }, nullptr},
     {"devmem", Type::kInt32, [](Device& d, std::int64_t v) { d.memory = {v}; }, nullptr},
     {"devcore", Type::kInt32, [](Device& d, std::int64_t v) { d.cores = {v}; }, nullptr},
-    {"type", Type::kString, nullptr, [](Device& d, std::string_view v) { d.model = v; }},
+    {"type", Type::kString, nullptr,
+     [](Device& d, std::string_view v, const Device& before) {
+       d.model = text_beside(before.model, v);
+     }},
     {"numa", Type::kInt64, [](Device& d, std::int64_t v) { d.numa = v; }, nullptr},
-    {"mode", Type::kString, nullptr, [](Device& d, std::string_view v) { d.mode = v; }},
+    {"mode", Type::kString, nullptr,
+     [](Device& d, std::string_view v, const Device& before) {
+       d.mode = text_beside(before.mode, v);
+     }},
     {"health", Type::kBool, [](Device& d, std::int64_t v) { d.healthy = v != 0; }, nullptr},
 };
 
@@ -153,12 +165,13 @@ bool in_range(Type type, std::int64_t v) {
 }
 
 /// Empty text = taken; else what is wrong.
-std::string set_member(Device& device, const JsonTarget& target, json::Value value) {
+std::string set_member(Device& device, const JsonTarget& target, json::Value value,
+                       const Device& before) {
   if (value.kind() == json::Kind::kNull) return {};  // as if the key were not there
   if (target.type == Type::kString) {
     const auto s = value.string();
     if (!s) return fmt::format("{}: {} is not a string", target.key, value.dump());
-    target.set_string(device, *s);
+    target.set_string(device, *s, before);
     return {};
   }
   if (target.type == Type::kBool) {
@@ -174,7 +187,8 @@ std::string set_member(Device& device, const JsonTarget& target, json::Value val
   return {};
 }
 
-Result<Device> json_element(json::Value element, VendorId vendor, std::size_t position) {
+Result<Device> json_element(json::Value element, VendorId vendor, std::size_t position,
+                            const Device& before) {
   if (element.kind() != json::Kind::kObject) {
     return fail(Code::kInvalid,
                 fmt::format("device {}: {} is not an object", position, element.dump()));
@@ -191,7 +205,7 @@ Result<Device> json_element(json::Value element, VendorId vendor, std::size_t po
     }
     const JsonTarget* target = target_of(key);
     if (target == nullptr || !problem.empty()) return;
-    problem = set_member(device, *target, value);
+    problem = set_member(device, *target, value, before);
   });
   if (!problem.empty()) {
     return fail(Code::kInvalid, fmt::format("device {}: {}", position, problem));
@@ -202,6 +216,11 @@ Result<Device> json_element(json::Value element, VendorId vendor, std::size_t po
     device.mig = std::make_shared<const core::MigProfiles>(std::move(*mig));
   }
   return device;
+}
+
+const Device& last_of(const std::vector<Device>& devices) {
+  static const Device none;
+  return devices.empty() ? none : devices.back();
 }
 
 Result<std::vector<DeviceText>> container_value(std::string_view text) {
@@ -250,7 +269,7 @@ Result<std::vector<Device>> decode_register_json(std::string_view text, VendorId
   std::optional<Error> error;
   document->for_each_element([&](json::Value element) {
     if (error) return;
-    auto device = json_element(element, vendor, devices.size());
+    auto device = json_element(element, vendor, devices.size(), last_of(devices));
     if (!device) {
       error = device.error();
       return;
@@ -269,7 +288,7 @@ Result<std::vector<Device>> decode_register_text(std::string_view text, VendorId
   std::vector<Device> devices;
   for (const std::string_view segment : text::split(text, ':')) {
     if (segment.empty()) continue;
-    auto device = text_segment(segment, vendor);
+    auto device = text_segment(segment, vendor, last_of(devices));
     if (!device) return tl::unexpected(device.error());
     devices.push_back(std::move(*device));
   }
