@@ -1,4 +1,4 @@
-/// Calls that carry whole nodes: the server holds at most 2.5 times the body, its own bytes counted
+/// Calls that carry whole nodes: the server holds at most 1.5 times the body, its own bytes counted
 /// (D20), and nothing of it afterwards. The client here holds its request before the count begins
 /// and reads the answer into memory that is there as well.
 #include <arpa/inet.h>
@@ -16,7 +16,7 @@ namespace tessera::test {
 namespace {
 
 constexpr int kNodes = 400;
-constexpr double kMost = 2.5;
+constexpr double kMost = 1.5;  // needed are 2.5
 
 /// A node as a kubelet of today makes it, some 14 KB: images, labels, what was managed by whom.
 std::string full_node(const std::string& plain) {
@@ -145,17 +145,17 @@ class FullNodesTest : public ClusterTest {
   std::string body_, answer_;
 };
 
-TEST_F(FullNodesTest, ASimulationEchoesAllNodesWithinTwoAndAHalfBodies) {
+TEST_F(FullNodesTest, ASimulationEchoesAllNodesFromTheBodyTheyCameIn) {
   start("simulate");
   const double peak = peak_of("/filter", 1, 4);
   EXPECT_LE(peak, kMost);
   EXPECT_EQ(nodes_in_answer(), kNodes);
-  EXPECT_GT(peak, 1.9) << "the body and its echo are held together: is the heap still counted?";
+  EXPECT_GT(peak, 1) << "the body is held: is the heap still counted?";
 }
 
 TEST_F(FullNodesTest, ALiveFilterGivesTheChosenNodeAsReceived) {
   start("live");
-  EXPECT_LE(peak_of("/filter", 1, 4), kMost - 1);  // no echo of all
+  EXPECT_LE(peak_of("/filter", 1, 4), kMost);
   ASSERT_EQ(nodes_in_answer(), 1U);
   bool found = false;
   for (const std::string& text : texts_)
@@ -165,7 +165,7 @@ TEST_F(FullNodesTest, ALiveFilterGivesTheChosenNodeAsReceived) {
 
 TEST_F(FullNodesTest, ScoresOfWholeNodes) {
   start("simulate");
-  EXPECT_LE(peak_of("/prioritize", 1, 3), kMost - 1);
+  EXPECT_LE(peak_of("/prioritize", 1, 3), kMost);
   json::Parser parser;
   const auto scores = parser.parse(answer_);
   ASSERT_TRUE(scores);
@@ -181,7 +181,7 @@ TEST_F(FullNodesTest, OfTwoCallsAtATimeEachCountsItsBody) {
 TEST_F(FullNodesTest, ABodyCutOffInTheMiddleIsRefusedWithinTheSameMemory) {
   start("simulate");
   body_.resize(body_.size() / 2);
-  EXPECT_LE(peak_of("/filter", 1, 2), kMost - 1);
+  EXPECT_LE(peak_of("/filter", 1, 2), kMost);
   EXPECT_NE(answer_.find(R"("Error":"unexpected EOF")"), std::string::npos) << answer_;
 }
 
