@@ -16,7 +16,8 @@ void map_large_blocks();
 void limit_arenas();
 
 /// Memory that is about to be written from one end to the other, MiBs of it: the system may give it
-/// in large pages, which spares it thousands of page faults. A wish; any thread.
+/// in large pages, which spares it thousands of page faults. A wish, and only for blocks that are
+/// mapped each for itself; any thread.
 void prefer_large_pages(void* at, std::size_t bytes);
 
 /// Gives the pages of the heap in which nothing is left back to the system, where the C library
