@@ -22,10 +22,10 @@ class NodeTaker final : public k8s::NodeVisitor {
     if (specs_ == nullptr) return;
     parser_.emplace();
     specs_->clear();
-    specs_->resize(count);
+    specs_->reserve(count);  // room only: who sends two million numbers sends no node
   }
-  void visit(std::size_t index, k8s::Node& node) override {
-    if (specs_ != nullptr) (*specs_)[index] = vendors_.read_node(node, *parser_).spec;
+  void visit(std::size_t, k8s::Node& node) override {
+    if (specs_ != nullptr) specs_->push_back(vendors_.read_node(node, *parser_).spec);
     node.annotations = {};
     node.labels = {};
     node.allocatable = {};
