@@ -36,8 +36,7 @@ class Mapping {
       if (*end == '-') here = first == wanted;
       if (here && line.starts_with("VmFlags:")) return line.find(" hg") != std::string::npos;
     }
-    ADD_FAILURE() << "the mapping is not told";
-    return false;
+    return false;  // not told by every kernel
   }
 
  private:
@@ -47,9 +46,10 @@ class Mapping {
 
 constexpr std::size_t kMebibyte = std::size_t{1} << 20;
 
+/// And tells of them: then the test below can fail.
 bool system_has_large_pages() {
   const Mapping probe(8 * kMebibyte);
-  return madvise(probe.begin(), 8 * kMebibyte, MADV_HUGEPAGE) == 0;
+  return madvise(probe.begin(), 8 * kMebibyte, MADV_HUGEPAGE) == 0 && probe.prefers_large_pages();
 }
 
 TEST(PreferLargePages, ForBlocksThatAreMappedEachForItself) {
