@@ -94,7 +94,7 @@ void ListItems::end_item(const OnItem& on_item, bool last) {
   after_comma_ = !last;
   if (!blank) on_item(item_);
   item_.clear();
-  if (item_.capacity() > kKeptItem) item_ = {};
+  if (item_.capacity() > kKeptItem) std::string().swap(item_);  // an assignment would keep it
 }
 
 void ListItems::keep(std::string_view text) {

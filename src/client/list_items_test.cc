@@ -132,6 +132,19 @@ TEST(ListItems, AnItemOrAnEnvelopeHasItsLimit) {
   }
 }
 
+TEST(ListItems, TheMemoryOfALargeItemIsGivenBack) {
+  ListItems list;
+  std::vector<std::size_t> room;
+  const std::string large(std::size_t{4} << 20, 'x');
+  list.begin();
+  list.feed(R"({"items":[")" + large + R"(",1,2]})",
+            [&](std::string& item) { room.push_back(item.capacity()); });
+  ASSERT_EQ(room.size(), 3U);
+  EXPECT_GE(room[0], large.size());
+  EXPECT_LT(room[1], std::size_t{1} << 10);
+  EXPECT_LT(room[2], std::size_t{1} << 10);
+}
+
 TEST(ListItems, TextThatIsNoJsonEndsAllTheSame) {
   EXPECT_TRUE(rc::check([] {
     const std::string text =
