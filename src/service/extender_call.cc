@@ -26,10 +26,9 @@ class NodeTaker final : public k8s::NodeVisitor {
   }
   void visit(std::size_t, k8s::Node& node) override {
     if (specs_ != nullptr) specs_->push_back(vendors_.read_node(node, *parser_).spec);
-    node.annotations = {};
-    node.labels = {};
-    node.allocatable = {};
-    node.capacity = {};
+    // Their room goes too, which a plain = {} keeps.
+    for (k8s::StringMap* map : {&node.annotations, &node.labels, &node.allocatable, &node.capacity})
+      k8s::StringMap().swap(*map);
   }
 
  private:

@@ -36,6 +36,22 @@ TEST(ReadCall, ASimulationHasOneSpecForEachNodeInOrder) {
   }
 }
 
+TEST(ReadCall, OfANodeItsNameStaysAndNoRoomForAnythingElse) {
+  const LiveReader live(default_reader());
+  const std::string node =
+      R"({"metadata":{"name":"n","annotations":{"hami.io/node-nvidia-register":"[]"}},)"
+      R"("status":{"allocatable":{"nvidia.com/gpu":"8"},"capacity":{"nvidia.com/gpu":"8"}}})";
+  for (const NodesForm form : {NodesForm::kSimulate, NodesForm::kLive}) {
+    FilterCall call;
+    const Status read = read_call(call, live, call_with(node), form);
+    ASSERT_TRUE(read) << read.error().what;
+    const k8s::Node& kept = call.args.nodes.at(0);
+    EXPECT_EQ(kept.name, "n");
+    for (const auto* map : {&kept.annotations, &kept.labels, &kept.allocatable, &kept.capacity})
+      EXPECT_EQ(map->capacity(), 0U);
+  }
+}
+
 // A body of two bytes each must not become gigabytes of nodes.
 TEST(ReadCall, WhatIsNoNodeBecomesNone) {
   const LiveReader live(default_reader());
