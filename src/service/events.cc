@@ -120,10 +120,19 @@ void Events::finish(std::chrono::milliseconds limit) {
     if (left.waiting == 0 && left.under_way == 0) return;
     std::this_thread::sleep_for(kLookAgain);
   } while (std::chrono::steady_clock::now() < end);
+  left.waiting += take_back();
   if (left.waiting == 0) return;
   dropped_.increment(static_cast<double>(left.waiting));
   log::info("events are left unwritten at the end",
             {{"events", static_cast<std::uint64_t>(left.waiting)}});
+}
+
+/// How many events its thread has not come to; they go nowhere any more.
+std::size_t Events::take_back() {
+  const std::lock_guard guard(mutex_);
+  const std::size_t count = coming_.size();
+  while (EventNote* note = coming_.take()) coming_.give_back(*note);
+  return count;
 }
 
 // ---- on the client's thread

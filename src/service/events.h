@@ -48,6 +48,7 @@ class Events {
  private:
   template <class F>
   void hand_over(const EventTarget& target, EventType type, std::string_view reason, F&& fill);
+  std::size_t take_back();
   void beat();
   void collect();
   void send_due();

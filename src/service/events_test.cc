@@ -122,6 +122,17 @@ TEST_F(EventsTest, WhatTheEndLeavesUnwrittenIsCounted) {
   EXPECT_EQ(count("dropped"), 8);
 }
 
+TEST_F(EventsTest, WhatTheClientDidNotComeToIsCountedToo) {
+  begin(accept);
+  at_one_time([&] {
+    for (int i = 0; i < 5; ++i) say(EventType::kNormal, fmt::format("s{}", i));
+    events_->finish(20ms);
+  });
+  EXPECT_EQ(count("dropped"), 5);
+  events_->finish(30s);
+  EXPECT_EQ(count("written"), 0) << "what counts as dropped does not go out after all";
+}
+
 TEST_F(EventsTest, TheEndDoesNotWaitForAServerThatIsSilent) {
   begin([](const SeenRequest&, TestServer::Connection& c) { c.stall(); });
   for (int i = 0; i < 20; ++i) say(EventType::kNormal, fmt::format("s{}", i));
