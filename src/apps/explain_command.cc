@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +12,7 @@
 #include "apps/commands.h"
 #include "apps/manifest.h"
 #include "apps/table.h"
+#include "base/read_file.h"
 #include "client/api.h"
 #include "json/reader.h"
 #include "obs/metrics.h"
@@ -22,10 +21,7 @@ namespace tessera::apps {
 namespace {
 
 Result<std::string> read_manifest(const std::string& path) {
-  if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(Code::kNotFound, path + ": cannot be opened");
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  return read_file(path == "-" ? "/dev/stdin" : path);
 }
 
 Result<client::ApiRequest> request_of(const ExplainOptions& options) {

@@ -7,7 +7,6 @@
 
 namespace tessera::apps {
 
-Result<std::string> read_file(const std::string& path);
 /// "" without a path: the built-in configuration.
 Result<std::string> read_device_config(const std::string& path);
 

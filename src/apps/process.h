@@ -32,9 +32,9 @@ inline void set_verbosity(int verbosity) {
 
 inline void tell_certificate(const Status& reloaded) {
   if (reloaded)
-    log::info("certificate is read again");
+    log::info("certificate and tokens are read again");
   else
-    log::error("certificate cannot be read; the old one stays",
+    log::error("not all that is read again could be; what was in force of it stays",
                {{"problem", reloaded.error().what}});
 }
 

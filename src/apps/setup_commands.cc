@@ -8,6 +8,7 @@
 
 #include "apps/commands.h"
 #include "apps/files.h"
+#include "base/read_file.h"
 #include "service/serve_check.h"
 #include "setup/check.h"
 #include "setup/render.h"

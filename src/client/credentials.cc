@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/read_file.h"
 #include "base/text.h"
 #include "client/endpoint.h"
 #include "client/secrets.h"

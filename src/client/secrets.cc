@@ -4,11 +4,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <utility>
 
+#include "base/read_file.h"
 #include "base/text.h"
 #include "obs/log.h"
 
@@ -41,26 +39,6 @@ Result<std::string> read_token(const std::string& path) {
 
 bool is_token(std::string_view token) {
   return std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < 0x7f; });
-}
-
-Result<std::string> read_file(const std::string& path, std::size_t limit) {
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  std::string content;
-  if (in) {
-    content.resize(limit + 1);
-    in.read(content.data(), static_cast<std::streamsize>(content.size()));
-    content.resize(static_cast<std::size_t>(in.gcount()));
-  }
-  if (!in.eof() && in.gcount() == 0) {
-    const int cause = errno == 0 ? EIO : errno;
-    return fail(Code::kNotFound,
-                fmt::format("cannot read {}: {}", text::quote(path), std::strerror(cause)));
-  }
-  if (content.size() > limit)
-    return fail(Code::kInvalid,
-                fmt::format("{} is larger than {} bytes", text::quote(path), limit));
-  return content;
 }
 
 std::optional<SecretStore::Stamp> SecretStore::stamp_of(const std::string& path) {

@@ -21,8 +21,6 @@ struct Secrets {
 
 /// A bearer token may hold visible ASCII only: anything else would break the header it travels in.
 bool is_token(std::string_view token);
-/// A file of at most `limit` bytes; errors name the path.
-Result<std::string> read_file(const std::string& path, std::size_t limit);
 
 class SecretStore {
  public:

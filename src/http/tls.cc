@@ -1,8 +1,6 @@
 #include "http/tls.h"
 
 #include <array>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -10,6 +8,7 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 
+#include "base/read_file.h"
 #include "base/text.h"
 #include "http/server.h"
 #include "obs/log.h"
@@ -44,14 +43,8 @@ Bio memory_bio(const std::string& text) {
 }
 
 Result<std::string> read_file(const char* kind, const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file.is_open() || file.bad()) {
-    return fail(Code::kNotFound, std::string(kind) + " " + text::quote(path) + ": cannot be read");
-  }
-  if (text.size() > kMaxFile) {
-    return fail(Code::kInvalid, std::string(kind) + " " + text::quote(path) + ": over 1 MiB");
-  }
+  auto text = tessera::read_file(path, kMaxFile);
+  if (!text) return fail(text.error().code, std::string(kind) + ": " + text.error().what);
   return text;
 }
 

@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
+#include "base/read_file.h"
 #include "base/text.h"
 #include "json/writer.h"
 #include "k8s/extender.h"
@@ -57,13 +56,11 @@ Result<std::vector<std::string>> read_tokens(const std::string& path) {
   const auto refuse = [&](const std::string& why) {
     return fail(Code::kInvalid, text::quote(path) + ": " + why);
   };
-  std::ifstream file(path, std::ios::binary);
-  const std::string content{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open() || file.bad()) return refuse("cannot be read");
-  if (content.size() > kMaxFile) return refuse("longer than 64 KiB");
+  const Result<std::string> content = read_file(path, kMaxFile);
+  if (!content) return tl::unexpected(content.error());
   std::vector<std::string> tokens;
   std::size_t number = 0;
-  for (const std::string_view line : text::split(content, '\n')) {
+  for (const std::string_view line : text::split(*content, '\n')) {
     ++number;
     const std::string_view token = text::trim(line);
     if (token.empty()) continue;

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <fstream>
-#include <iterator>
 #include <utility>
 
+#include "base/read_file.h"
 #include "base/text.h"
 #include "obs/log.h"
 #include "service/serve_check.h"
@@ -78,12 +77,12 @@ void ConfigReload::examine(bool at_once) {
 }
 
 void ConfigReload::read() {
-  std::ifstream file(options_.path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open() || file.bad()) {
+  const Result<std::string> read = read_file(options_.path);
+  if (!read) {
     read_.reset();  // look again with the next poll
     return;
   }
+  const std::string& text = *read;
   if (text == seen_) return;
   seen_ = text;
   if (text::trim(text).empty()) return refuse("the file is empty");

@@ -7,12 +7,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <deque>
-#include <fstream>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <thread>
 
+#include "base/read_file.h"
 #include "obs/log.h"
 #include "service/server.h"
 #include "sim/agents.h"
@@ -51,11 +50,9 @@ Status check(const DemoOptions& o) {
 
 Result<std::vector<TracePod>> read_pods(const std::string& path) {
   if (path.empty()) return parse_trace(builtin_trace(), "built-in list");
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return fail(Code::kNotFound, fmt::format("--trace {}: cannot be read", path));
-  std::stringstream text;
-  text << in.rdbuf();
-  return parse_trace(text.str(), path);
+  const Result<std::string> text = read_file(path);
+  if (!text) return fail(text.error().code, "--trace: " + text.error().what);
+  return parse_trace(*text, path);
 }
 
 /// Readable by the owner alone, as kubectl wants it.

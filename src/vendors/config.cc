@@ -4,11 +4,10 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <utility>
 
+#include "base/read_file.h"
 #include "base/text.h"
 #include "vendors/vendor_table.h"
 #include "vendors/yaml_reader.h"
@@ -165,12 +164,9 @@ ConfigResult parse_device_config(std::string_view yaml, VendorSwitches switches,
 }
 
 Result<DeviceConfig> load_device_config(const std::string& path, VendorSwitches switches) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  if (!file || !(content << file.rdbuf())) {
-    return fail(Code::kNotFound, fmt::format("device config file {}: cannot be read", path));
-  }
-  ConfigResult result = parse_device_config(content.str(), switches);
+  const Result<std::string> content = read_file(path);
+  if (!content) return fail(content.error().code, "device config file: " + content.error().what);
+  ConfigResult result = parse_device_config(*content, switches);
   if (result.faults.empty()) return std::move(result.config);
   std::vector<std::string> texts;
   for (const ConfigFault& f : result.faults) texts.push_back(f.text());

@@ -183,7 +183,9 @@ TEST_F(Callers, OptionsThatCannotWorkAreRefusedAtTheStart) {
   options_.extender_token_file = write("tokens", "\n");
   EXPECT_THAT(told(), HasSubstr("holds no token"));
   options_.extender_token_file = (folder_ / "nowhere").string();
-  EXPECT_THAT(told(), HasSubstr("cannot be read"));
+  EXPECT_THAT(told(), HasSubstr("nowhere\": No such file or directory"));
+  options_.extender_token_file = folder_.string();
+  EXPECT_THAT(told(), HasSubstr("Is a directory"));
 }
 
 }  // namespace
