@@ -42,9 +42,13 @@ enum class Misbehaviour : std::uint8_t {
   kShrunk,              ///< registers half the memory and one slot per card
 };
 
+/// Annotation of a pod: how long it runs, as a Go duration. Not under tessera.io/: what stands
+/// there on a new pod is the scheduler's, and the webhook takes it off.
+inline constexpr std::string_view kRunForKey = "simulation.tessera.io/run-for";
+
 struct AgentOptions {
   std::chrono::milliseconds allocate_delay{20}, late_delay{2'000};
-  /// How long a pod runs: annotation tessera.io/run-for (Go duration) wins; 0 = for ever.
+  /// How long a pod runs that does not say so itself (kRunForKey); 0 = for ever.
   std::chrono::milliseconds run_for{0};
   /// How long the init containers of a pod take; 0 = over by the first status.
   std::chrono::milliseconds init_for{0};

@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::string_view kLockKey = "hami.io/mutex.lock", kPhaseKey = "hami.io/bind-phase",
                            kBindTimeKey = "hami.io/bind-time";
-constexpr std::string_view kRunForKey = "tessera.io/run-for";
 constexpr std::string_view kMergePatch = "application/merge-patch+json";
 constexpr int kReleaseTries = 5;
 constexpr int kNotFound = 404;

@@ -157,7 +157,7 @@ TEST_F(AgentsTest, ServesByTheLockThenRuns) {
 
 TEST_F(AgentsTest, PodEndsAfterTheTimeItNamesAndIsDeletedOnRequest) {
   start({.allocate_delay = 1ms, .delete_finished = true});
-  create_pod("a", R"(,"tessera.io/run-for":"30ms")");
+  create_pod("a", R"(,"simulation.tessera.io/run-for":"30ms")");
   take_lock("a");
   bind("a");
   ASSERT_TRUE(soon([&] { return pod("a", {}) == "status 404"; }));

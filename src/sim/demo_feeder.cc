@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "json/writer.h"
+#include "sim/agents.h"
 
 namespace tessera::sim {
 
@@ -38,7 +39,7 @@ std::string replay_pod_object(const ReplayPod& pod, const std::string& name,
   w.key("labels").begin_object().key("app").string("openb").end_object();
   w.key("annotations")
       .begin_object()
-      .key("tessera.io/run-for")
+      .key(kRunForKey)
       .string(format_duration(pod.run_for))
       .end_object()
       .end_object();

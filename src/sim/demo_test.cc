@@ -37,6 +37,7 @@ TEST(RunDemo, PlacesRunsAndEndsPodsWithoutABrokenRule) {
   EXPECT_EQ(*r.code, 0) << r.out;
   EXPECT_NE(r.out.find("no device over its limits"), std::string::npos) << r.out;
   EXPECT_EQ(r.out.find(", 0 bound,"), std::string::npos) << r.out;
+  EXPECT_EQ(r.out.find(", 0 finished,"), std::string::npos) << r.out;
 }
 
 TEST(RunDemo, StopsAtOnceWhenAsked) {
@@ -101,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(
         {"duration", [](DemoOptions& o) { o.duration = std::chrono::milliseconds(-1000); },
          "--for -1s: must be 0 (until Ctrl-C) or longer"},
         {"trace", [](DemoOptions& o) { o.trace_file = "/does/not/exist.csv"; },
-         "--trace /does/not/exist.csv: cannot be read"},
+         "--trace: cannot read \"/does/not/exist.csv\": No such file or directory"},
         {"kubeconfig", [](DemoOptions& o) { o.kubeconfig_out = "/does/not/exist"; },
          "--kubeconfig-out /does/not/exist: cannot be written"},
     }),

@@ -105,7 +105,8 @@ class Driver {
 
   std::string annotations() {
     std::string out = R"("x":"y")";
-    if (below(5) != 0) out += fmt::format(R"(,"tessera.io/run-for":"{}ms")", 10 + below(400));
+    if (below(5) != 0)
+      out += fmt::format(R"(,"simulation.tessera.io/run-for":"{}ms")", 10 + below(400));
     if (below(4) == 0)
       out +=
           fmt::format(R"(,"hami.io/gpu-scheduler-policy":"{}")",
