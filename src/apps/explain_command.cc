@@ -78,7 +78,8 @@ void show_decision(json::Value answer) {
       [](json::Value warning) { fmt::print("warning: {}\n", text_of(warning)); });
   const json::Value decision = answer["decision"];
   if (!decision.is_null_or_missing()) {
-    fmt::print("node {}, score {}\n", text_of(decision["node"]), text_of(decision["score"]));
+    const std::string score = text_of(decision["score"]);  // none of a pod that is bound
+    fmt::print("node {}{}\n", text_of(decision["node"]), score.empty() ? "" : ", score " + score);
     decision["annotations"].for_each_member([](std::string_view key, json::Value value) {
       fmt::print("  {}: {}\n", key, text_of(value));
     });
