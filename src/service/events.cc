@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t kLongestMessage = 1000;  // the API server refuses more than 1024
 constexpr std::chrono::milliseconds kSoon{2};  // not in the moment in which an answer goes out
 constexpr std::chrono::milliseconds kLookAgain{2};
+constexpr std::chrono::seconds kLastWord{2};  // the client's thread gives way to all others
 constexpr std::size_t kUnderWay = 8;  // what the client has can be overtaken by nothing any more
 
 std::string cut(std::string message) {
@@ -103,28 +104,38 @@ void Events::hand_over(const EventTarget& target, EventType type, std::string_vi
 }
 
 void Events::finish(std::chrono::milliseconds limit) {
+  using std::chrono::steady_clock;
   if (!enabled_) return;
-  const auto end = std::chrono::steady_clock::now() + limit;
-  struct Left {
-    std::size_t waiting = 0, under_way = 0;
-  } left;
+  const auto end = steady_clock::now() + limit;
   do {
-    auto count = std::make_shared<std::promise<Left>>();
-    std::future<Left> counted = count->get_future();
-    api_.after(std::chrono::milliseconds(0), [this, count] {
-      beat();
-      count->set_value({desk_.waiting(), under_way_});
-    });
-    if (counted.wait_until(end) != std::future_status::ready) break;
-    left = counted.get();
-    if (left.waiting == 0 && left.under_way == 0) return;
+    const std::optional<Left> left = beat_now(end, false);
+    if (!left) break;
+    if (left->waiting == 0 && left->under_way == 0) return;
     std::this_thread::sleep_for(kLookAgain);
-  } while (std::chrono::steady_clock::now() < end);
-  left.waiting += take_back();
-  if (left.waiting == 0) return;
-  dropped_.increment(static_cast<double>(left.waiting));
+  } while (steady_clock::now() < end);
+  beat_now(steady_clock::now() + kLastWord, true);
+  give_up(take_back());
+}
+
+/// Nothing: its thread has not come to it in time; it will, unless the client ends before.
+std::optional<Events::Left> Events::beat_now(std::chrono::steady_clock::time_point until,
+                                             bool is_last) {
+  auto promise = std::make_shared<std::promise<Left>>();
+  std::future<Left> left = promise->get_future();
+  api_.after(std::chrono::milliseconds(0), [this, promise, is_last] {
+    beat();
+    if (is_last && !std::exchange(ended_, true)) give_up(desk_.waiting());
+    promise->set_value({desk_.waiting(), under_way_});
+  });
+  if (left.wait_until(until) != std::future_status::ready) return std::nullopt;
+  return left.get();
+}
+
+void Events::give_up(std::size_t events) {
+  if (events == 0) return;
+  dropped_.increment(static_cast<double>(events));
   log::info("events are left unwritten at the end",
-            {{"events", static_cast<std::uint64_t>(left.waiting)}});
+            {{"events", static_cast<std::uint64_t>(events)}});
 }
 
 /// How many events its thread has not come to; they go nowhere any more.
@@ -163,7 +174,7 @@ void Events::collect() {
 }
 
 void Events::send_due() {
-  while (under_way_ < kUnderWay) {
+  while (under_way_ < kUnderWay && !ended_) {
     const auto event = desk_.next(clock_.mono(), clock_.wall());
     if (!event) return;
     send(*event);

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -42,12 +43,17 @@ class Events {
   /// The text is made when the event goes out; asks the heap for nothing once it has run a while.
   void write_placed(const EventTarget& target, std::string_view reason, const PlacedFacts& facts);
   /// Before the end: what was handed over goes out now, as far as budget and limit allow; the rest
-  /// counts as dropped. Blocks.
+  /// counts as dropped. Blocks, some seconds longer where the client's thread gets no time.
   void finish(std::chrono::milliseconds limit);
 
  private:
   template <class F>
   void hand_over(const EventTarget& target, EventType type, std::string_view reason, F&& fill);
+  struct Left {
+    std::size_t waiting = 0, under_way = 0;
+  };
+  std::optional<Left> beat_now(std::chrono::steady_clock::time_point until, bool is_last);
+  void give_up(std::size_t events);
   std::size_t take_back();
   void beat();
   void collect();
@@ -71,6 +77,7 @@ class Events {
   EventQueue going_;
   EventDesk desk_;
   std::size_t under_way_ = 0;
+  bool ended_ = false;  // what waits has been given up
 };
 
 }  // namespace tessera::service
