@@ -25,7 +25,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
     }
     plain = plain && (!d.mig || d.mig->empty()) &&
-            (d.model + d.mode).find_first_of(",:") == std::string::npos;
+            d.model.view().find_first_of(",:") == std::string::npos &&
+            d.mode.view().find_first_of(",:") == std::string::npos;
   }
   if (plain && !devices->empty()) {
     const auto again =
