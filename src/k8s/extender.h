@@ -38,8 +38,8 @@ struct ExtenderArgs : Candidates {
 class NodeVisitor {
  public:
   virtual ~NodeVisitor() = default;
-  virtual void begin(std::size_t count) = 0;  ///< again when the body has to be read anew
-  virtual void visit(std::size_t index, Node& node) = 0;  ///< in order; all but its name may go
+  virtual void begin(std::size_t most) = 0;  ///< so many come, or fewer
+  virtual void visit(Node& node) = 0;        ///< in order; all but its name may go
 };
 /// Whole nodes make a body larger than this quickly; with names alone it takes six thousand.
 inline constexpr std::size_t kReadWholeBelow = std::size_t{256} << 10;

@@ -22,7 +22,7 @@ void begin_list(std::size_t count, const NodeUse& use, NodeList& list) {
 void add_node(json::Value element, std::size_t index, const NodeUse& use, NodeList& list) {
   auto node = decode_node(element, use.keep);
   if (node) {
-    if (use.visitor != nullptr) use.visitor->visit(index, *node);
+    if (use.visitor != nullptr) use.visitor->visit(*node);
     list.nodes.push_back(std::move(*node));
   } else if (list.status) {
     list.status =

@@ -22,11 +22,15 @@ std::string key_of(const EventNote& note) {
 
 }  // namespace
 
+obs::Counter dropped_events(obs::Metrics& metrics) {
+  return metrics.counter("tessera_events_dropped_total",
+                         "Events that were not written because too many came at once.");
+}
+
 EventDesk::EventDesk(obs::Metrics& metrics, const EventLimits& limits, MonoTime now)
     : merged_(metrics.counter("tessera_events_merged_total",
                               "Repeated events that were only counted.")),
-      dropped_(metrics.counter("tessera_events_dropped_total",
-                               "Events that were not written because too many came at once.")),
+      dropped_(dropped_events(metrics)),
       budget_(limits.per_second, limits.burst, now),
       waiting_(limits.most_waiting) {}
 

@@ -22,6 +22,9 @@ struct EventLimits {
   std::size_t most_waiting = 1000;
 };
 
+/// Counts what nobody will write, wherever it is given up.
+obs::Counter dropped_events(obs::Metrics& metrics);
+
 class EventDesk {
  public:
   /// All events of one object with one reason.

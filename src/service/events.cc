@@ -57,8 +57,7 @@ Events::Events(client::ApiClient& api, const Clock& clock, std::string component
       written_(metrics.counter("tessera_events_written_total", "Events handed to the API client.")),
       failed_(metrics.counter("tessera_events_failed_total",
                               "Events that the API server refused or did not answer.")),
-      dropped_(metrics.counter("tessera_events_dropped_total",
-                               "Events that were not written because too many came at once.")),
+      dropped_(dropped_events(metrics)),
       coming_(options.limits.most_waiting),
       going_(options.limits.most_waiting),
       desk_(metrics, options.limits, clock.mono()) {}

@@ -18,13 +18,13 @@ class NodeTaker final : public k8s::NodeVisitor {
   NodeTaker(const vendors::Vendors& vendors, std::vector<core::NodeSpec>* specs)
       : vendors_(vendors), specs_(specs) {}
 
-  void begin(std::size_t count) override {
+  void begin(std::size_t most) override {
     if (specs_ == nullptr) return;
     parser_.emplace();
     specs_->clear();
-    specs_->reserve(count);  // room only: who sends two million numbers sends no node
+    specs_->reserve(most);  // room only: who sends two million numbers sends no node
   }
-  void visit(std::size_t, k8s::Node& node) override {
+  void visit(k8s::Node& node) override {
     if (specs_ != nullptr) specs_->push_back(vendors_.read_node(node, *parser_).spec);
     // Their room goes too, which a plain = {} keeps.
     for (k8s::StringMap* map : {&node.annotations, &node.labels, &node.allocatable, &node.capacity})
