@@ -12,10 +12,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <thread>
 
+#include "base/read_file.h"
 #include "base/text.h"
 #include "process_figures.h"
 
@@ -27,11 +26,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kPatience = 30s;
-
-std::string content_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::string_view digits_after(std::string_view text, std::string_view mark) {
   const auto found = text.find(mark);
@@ -104,7 +98,7 @@ bool ChildProcess::ended() const {
 Result<std::uint16_t> ChildProcess::announced_port(std::string_view name) const {
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while (std::chrono::steady_clock::now() < end && !ended()) {
-    const std::string log = content_of(log_file_);
+    const std::string log = read_file(log_file_).value_or("");
     const auto line = log.find("\"msg\":\"serving\"");
     const auto whole = line == std::string::npos ? line : log.find('\n', line);
     if (whole != std::string::npos) {
@@ -116,11 +110,11 @@ Result<std::uint16_t> ChildProcess::announced_port(std::string_view name) const 
     std::this_thread::sleep_for(5ms);
   }
   return fail(Code::kUnavailable,
-              "the server did not say its port; its log:\n" + content_of(log_file_));
+              "the server did not say its port; its log:\n" + read_file(log_file_).value_or(""));
 }
 
 double ChildProcess::cpu_seconds() const {
-  const std::string stat = content_of("/proc/" + std::to_string(id_) + "/stat");
+  const std::string stat = read_file("/proc/" + std::to_string(id_) + "/stat").value_or("");
   const auto name_end = stat.rfind(')');  // the name may hold blanks
   if (name_end == std::string::npos) return 0;
   constexpr std::size_t kUser = 12, kKernel = 13;  // of the fields behind the name

@@ -6,10 +6,9 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <thread>
 
+#include "base/read_file.h"
 #include "free_port.h"
 #include "heap_counter.h"
 #include "http/server.h"
@@ -34,11 +33,6 @@ ScenarioOptions compare_with(std::uint16_t port, const Folder& folder) {
   return options;
 }
 
-std::string content_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 TEST(Compare, ASecondServerOfOursTakesNodesAsFullAsOurs) {
   const Folder folder;
   const std::uint16_t port = free_port();
@@ -48,7 +42,7 @@ TEST(Compare, ASecondServerOfOursTakesNodesAsFullAsOurs) {
   std::thread person([&] {
     std::string text;
     while (!over && !text.ends_with('\n')) {
-      text = content_of(folder.file("kubeconfig-other"));
+      text = read_file(folder.file("kubeconfig-other")).value_or("");
       std::this_thread::sleep_for(10ms);
     }
     if (over) return;
@@ -61,7 +55,7 @@ TEST(Compare, ASecondServerOfOursTakesNodesAsFullAsOurs) {
   const auto report = run_f1(compare_with(port, folder));
   over = true;
   person.join();
-  ASSERT_TRUE(report) << report.error().what << content_of(folder.file("log-other"));
+  ASSERT_TRUE(report) << report.error().what << read_file(folder.file("log-other")).value_or("");
   ASSERT_TRUE(second) << second.error().what;
   ASSERT_EQ(report->rows.size(), 2u);
   EXPECT_TRUE(all_checked(*report));

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 #include <utility>
 
+#include "base/read_file.h"
 #include "base/text.h"
 #include "fragmentation.h"
 
@@ -40,9 +39,9 @@ constexpr std::array<Shape, 15> kShapes = {{{549, 96'000, 393'216, 8, "G2"},
                                             {1, 82'000, 344'064, 8, "V100M16"}}};
 
 Result<std::string> content_of(std::string_view option, const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return fail(Code::kInvalid, fmt::format("--{}: cannot read {}", option, path));
-  return std::string{std::istreambuf_iterator<char>(file), {}};
+  auto content = read_file(path);
+  if (!content) return fail(Code::kInvalid, fmt::format("--{}: {}", option, content.error().what));
+  return content;
 }
 
 /// By the header, as columns may stand in any order.
